@@ -1,0 +1,60 @@
+package clock
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Skewed is a clock that stands offset away from base now and runs rate times
+// as fast: at rate 2 it gains a second each second, at rate 0.5 it loses half a
+// second. A timer of d on it fires after d/rate of base's time. It exists for
+// simulation, to give each client of a test a clock of its own.
+//
+// The rate must be a finite number above 0; Skewed panics otherwise, as a
+// clock that stands still or runs backwards is a programming error.
+func Skewed(base Clock, rate float64, offset time.Duration) Clock {
+	if !(rate > 0) || math.IsInf(rate, 1) {
+		panic(fmt.Sprintf("clock: rate %v of a skewed clock is not a positive number", rate))
+	}
+	return &skewed{base: base, rate: rate, offset: offset, origin: base.Now()}
+}
+
+type skewed struct {
+	base   Clock
+	rate   float64
+	offset time.Duration
+	origin time.Time // base's time when the skewed clock was made
+}
+
+// Now adds to the origin instead of computing a wall time, because Add keeps
+// the monotonic reading: two times of one skewed clock subtract monotonically.
+func (s *skewed) Now() time.Time {
+	passed := float64(s.base.Now().Sub(s.origin))
+	return s.origin.Add(s.offset + time.Duration(passed*s.rate))
+}
+
+func (s *skewed) NewTimer(d time.Duration) Timer {
+	return skewedTimer{s.base.NewTimer(s.toBase(d)), s}
+}
+
+func (s *skewed) AfterFunc(d time.Duration, f func()) Timer {
+	return skewedTimer{s.base.AfterFunc(s.toBase(d), f), s}
+}
+
+// toBase is how long base must run for d to pass here. It rounds up: a timer
+// may be late, but at its tick this clock has reached the time it was set for.
+func (s *skewed) toBase(d time.Duration) time.Duration {
+	in := math.Ceil(float64(d) / s.rate)
+	if in >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(in)
+}
+
+type skewedTimer struct {
+	Timer
+	clock *skewed
+}
+
+func (t skewedTimer) Reset(d time.Duration) bool { return t.Timer.Reset(t.clock.toBase(d)) }
