@@ -1,0 +1,148 @@
+package quorum
+
+import "time"
+
+// Call is one round's operation on one node. A [Carrier] answers each call of a
+// batch with exactly one of Grant, Refuse, Fail, Lose and Unsent. An answer after the
+// round's decision changes nothing for the decision.
+type Call[T any] struct {
+	round *Round[T]
+	node  int
+
+	// Guarded by round.mu.
+	state   callState
+	sent    bool // its node may have executed it
+	vote    Vote // as counted
+	final   Vote // as answered in the end
+	reply   int64
+	err     error
+	latency time.Duration
+}
+
+type callState uint8
+
+const (
+	queued   callState = iota // no lane has sent it
+	taken                     // in a batch that is under way
+	finished                  // nothing more will happen to it
+)
+
+// Op is what the node is asked.
+func (c *Call[T]) Op() T { return c.round.spec.Op }
+
+// Grant reports that the node did it: there is positive evidence in its reply.
+func (c *Call[T]) Grant(reply int64) { c.finish(Granted, reply, nil) }
+
+// Refuse reports that the node answered that it would not.
+func (c *Call[T]) Refuse(reply int64, err error) { c.finish(Refused, reply, err) }
+
+// Fail reports that the node did not do it, and never will.
+func (c *Call[T]) Fail(err error) { c.finish(Failed, 0, err) }
+
+// Lose reports that nobody knows: it may have been done, or may be yet.
+func (c *Call[T]) Lose(err error) {
+	r := c.round
+	r.mu.Lock()
+	r.count(c, Failed, 0, err)
+	r.unlock()
+}
+
+// Unsent reports that the node was not reached, so that it did not do it. A call
+// that is kept will be tried again.
+func (c *Call[T]) Unsent(err error) {
+	if c.round.kept() {
+		c.Lose(err)
+		return
+	}
+	r := c.round
+	r.mu.Lock()
+	c.sent = false
+	if c.state != finished {
+		r.count(c, Failed, 0, err)
+		c.end(Failed)
+	}
+	r.unlock()
+}
+
+func (c *Call[T]) finish(v Vote, reply int64, err error) {
+	r := c.round
+	r.mu.Lock()
+	if c.state != finished {
+		r.count(c, v, reply, err)
+		c.end(v)
+	}
+	r.unlock()
+}
+
+// end closes the call; mu is held.
+func (c *Call[T]) end(v Vote) {
+	c.state = finished
+	c.final = v
+	c.round.open--
+}
+
+// take claims the call for a batch. It reports false for a call that is not
+// wanted any more: dropped by its round, or out of time at now.
+func (c *Call[T]) take(now time.Time) bool {
+	r := c.round
+	r.mu.Lock()
+	if c.state != queued {
+		r.mu.Unlock()
+		return false
+	}
+	if late := r.kept() && !now.Before(r.spec.KeepUntil) ||
+		!r.kept() && now.Sub(r.start) >= r.timeout; late {
+		r.count(c, Failed, 0, ErrNotSent)
+		c.end(Failed)
+		r.unlock()
+		return false
+	}
+	c.state = taken
+	c.sent = true
+	r.mu.Unlock()
+	return true
+}
+
+// settle ends what a batch has left of the call. open tells that its node did
+// not answer it, owed that it is queued again because it must be repeated.
+func (c *Call[T]) settle(now time.Time) (open, owed bool) {
+	r := c.round
+	r.mu.Lock()
+	if c.state != taken {
+		r.mu.Unlock()
+		return false, false
+	}
+	r.count(c, Failed, 0, ErrNoAnswer) // in case the carrier forgot it
+	if r.kept() && now.Before(r.spec.KeepUntil) {
+		c.state = queued
+		r.unlock()
+		return true, true
+	}
+	c.end(Failed)
+	r.unlock()
+	return true, false
+}
+
+// unreachable counts the vote as failed before the lane knows the end: the
+// node cannot be reached just now. A call that is neither sent nor kept is
+// over, and unreachable reports that.
+func (c *Call[T]) unreachable(err error) (over bool) {
+	r := c.round
+	r.mu.Lock()
+	if c.state != finished {
+		r.count(c, Failed, 0, err)
+		if c.state == queued && !r.kept() {
+			c.end(Failed)
+		}
+	}
+	over = c.state == finished
+	r.unlock()
+	return over
+}
+
+// over reports that nothing more will happen to the call.
+func (c *Call[T]) over() bool {
+	c.round.mu.Lock()
+	defer c.round.mu.Unlock()
+	return c.state == finished
+}

@@ -1,0 +1,303 @@
+package quorum
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+)
+
+const (
+	// maxBatch bounds what one round trip carries, so that the first call of
+	// a burst is not answered only when the thousandth is.
+	maxBatch = 1024
+	// maxBacklog bounds the memory that an unresponsive node can pin: beyond
+	// it, operations for that node fail at once. It leaves room for releasing
+	// 100,000 locks in one go.
+	maxBacklog = 1 << 17
+	// idleRest is how long a lane without work keeps its connection.
+	idleRest = time.Second
+	// Owed calls are repeated on their own after firstRetry, then ever more
+	// rarely up to lastRetry, and with any other traffic of their lane.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+// Carrier takes operations to one node. Its methods are called by one goroutine
+// at a time.
+type Carrier[T any] interface {
+	// Carry performs the batch on the node, in its order, and answers each
+	// call. It may take as long as the node's connection allows: rounds do not
+	// wait for it. ctx ends when the group is closed and cannot wait longer.
+	Carry(ctx context.Context, batch []*Call[T])
+	// Rest says that there has been nothing to do for a while: time to give
+	// connections back.
+	Rest()
+}
+
+// lane is the ordered stream of operations to one node: first come first
+// served, one batch under way. What arrives meanwhile shares the next batch. As
+// there is only one stream, a release can never overtake its own acquisition.
+type lane[T any] struct {
+	carrier Carrier[T]
+	clock   clock.Clock
+	wake    chan struct{} // holds one wake-up
+
+	mu      sync.Mutex
+	queue   []*Call[T]
+	batch   []*Call[T] // picked from the queue, until they are settled
+	down    error      // why the node cannot be reached, while that is known
+	waiting bool       // the lane's goroutine sleeps on wake
+	closing bool
+
+	// Used by the lane's goroutine alone.
+	live  []*Call[T] // those of batch that are still wanted
+	owed  []*Call[T] // kept calls whose fate is unknown
+	retry time.Duration
+}
+
+func newLane[T any](carrier Carrier[T], clk clock.Clock) *lane[T] {
+	return &lane[T]{carrier: carrier, clock: clk, wake: make(chan struct{}, 1)}
+}
+
+// submit queues the call, or ends it at once when the lane cannot take it.
+func (l *lane[T]) submit(c *Call[T]) {
+	l.mu.Lock()
+	if err := l.down; err != nil && !l.closing {
+		l.mu.Unlock()
+		if c.unreachable(err) {
+			return
+		}
+		l.mu.Lock()
+	}
+	if l.closing {
+		l.mu.Unlock()
+		c.Fail(ErrClosed)
+		return
+	}
+	if len(l.queue) == cap(l.queue) && len(l.queue) >= maxBatch {
+		l.compact()
+		if len(l.queue) >= maxBacklog {
+			l.mu.Unlock()
+			c.Fail(ErrBacklog)
+			return
+		}
+	}
+	l.queue = append(l.queue, c)
+	l.signal()
+}
+
+// signal wakes the lane if it sleeps, and unlocks mu.
+func (l *lane[T]) signal() {
+	wake := l.waiting
+	l.waiting = false
+	l.mu.Unlock()
+	if wake {
+		select {
+		case l.wake <- struct{}{}:
+		default: // an unread wake-up serves as well
+		}
+	}
+}
+
+// compact forgets the calls that were dropped while they queued. It runs when
+// the queue would have to grow, so it costs a constant per call.
+func (l *lane[T]) compact() {
+	kept := l.queue[:0]
+	for _, c := range l.queue {
+		if !c.over() {
+			kept = append(kept, c)
+		}
+	}
+	clear(l.queue[len(kept):])
+	l.queue = kept
+}
+
+// unreachable fails what waits for the node, before its carrier gives up. What
+// comes while err stands fails at once too. Without a batch under way there is
+// nothing that would ever take err back, and it is ignored.
+func (l *lane[T]) unreachable(err error) {
+	l.mu.Lock()
+	if len(l.batch) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	l.down = err
+	calls := append(append([]*Call[T](nil), l.batch...), l.queue...)
+	l.mu.Unlock()
+	for _, c := range calls {
+		c.unreachable(err)
+	}
+}
+
+func (l *lane[T]) reachable() {
+	l.mu.Lock()
+	l.down = nil
+	l.mu.Unlock()
+}
+
+// run is the lane's goroutine.
+func (l *lane[T]) run(ctx context.Context) {
+	defer l.carrier.Rest()
+	defer l.giveUp()
+
+	rest := l.clock.NewTimer(idleRest)
+	defer rest.Stop()
+	running := true // the rest timer: the carrier may have something to give back
+	busy := l.clock.Now()
+
+	repeat := l.clock.NewTimer(lastRetry)
+	defer repeat.Stop()
+	repeat.Stop()
+
+	due := false // the owed calls shall go even without other traffic
+	for {
+		// Let the callers that are about to submit do so: they share the batch.
+		runtime.Gosched()
+		switch l.pick(due) {
+		case closed:
+			return
+		case nothing:
+			due = false
+			select {
+			case <-l.wake:
+			case <-repeat.C():
+				due = true
+			case now := <-rest.C():
+				if idle := now.Sub(busy); idle < idleRest {
+					rest.Reset(idleRest - idle)
+				} else {
+					l.carrier.Rest()
+					running = false
+				}
+			}
+			continue
+		}
+		due = false
+
+		lost := false
+		if l.claim() {
+			l.carrier.Carry(ctx, l.live)
+			busy = l.clock.Now()
+			if !running {
+				running = true
+				rest.Reset(idleRest)
+			}
+			lost = l.settle(busy)
+		}
+		closing := l.clear()
+		if closing && lost {
+			return // the node does not answer: do not wait for another batch
+		}
+		if len(l.owed) > 0 {
+			repeat.Reset(l.retry)
+		}
+	}
+}
+
+type picked uint8
+
+const (
+	nothing picked = iota
+	something
+	closed
+)
+
+// pick moves the next calls from the queue to batch: the owed ones first, as
+// they are the oldest. With nothing to do the lane is marked as waiting.
+func (l *lane[T]) pick(due bool) picked {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.queue), maxBatch)
+	if n > 0 || due {
+		l.batch = append(l.batch, l.owed...)
+		clear(l.owed)
+		l.owed = l.owed[:0]
+	}
+	l.batch = append(l.batch, l.queue[:n]...)
+	clear(l.queue[:n])
+	if n == len(l.queue) {
+		l.queue = l.queue[:0]
+	} else {
+		l.queue = l.queue[n:]
+	}
+	switch {
+	case len(l.batch) > 0:
+		return something
+	case l.closing:
+		return closed
+	}
+	l.waiting = true
+	return nothing
+}
+
+// claim takes the calls of batch that are still wanted. It runs without mu:
+// ending a call may call its round's owner, who may submit the next one.
+func (l *lane[T]) claim() bool {
+	now := l.clock.Now()
+	for _, c := range l.batch {
+		if c.take(now) {
+			l.live = append(l.live, c)
+		}
+	}
+	return len(l.live) > 0
+}
+
+// settle ends what the carrier left open or puts it aside as owed. It reports
+// whether the node left anything unanswered.
+func (l *lane[T]) settle(now time.Time) bool {
+	lost := false
+	for _, c := range l.live {
+		open, owed := c.settle(now)
+		lost = lost || open
+		if owed {
+			l.owed = append(l.owed, c)
+		}
+	}
+	clear(l.live)
+	l.live = l.live[:0]
+
+	if len(l.owed) == 0 {
+		l.retry = 0
+		return lost
+	}
+	if len(l.owed) > maxBacklog {
+		for _, c := range l.owed[maxBacklog:] {
+			c.Fail(ErrBacklog)
+		}
+		l.owed = l.owed[:maxBacklog]
+	}
+	l.retry = min(max(2*l.retry, firstRetry), lastRetry)
+	return lost
+}
+
+// clear ends the batch. It reports whether the lane is closing.
+func (l *lane[T]) clear() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.batch)
+	l.batch = l.batch[:0]
+	l.down = nil
+	return l.closing
+}
+
+// giveUp ends everything that is left when the lane ends.
+func (l *lane[T]) giveUp() {
+	l.mu.Lock()
+	calls := append(l.owed, l.queue...)
+	l.owed, l.queue = nil, nil
+	l.mu.Unlock()
+	for _, c := range calls {
+		c.Fail(ErrClosed)
+	}
+}
+
+// close makes run return as soon as what is queued has been sent, or at the
+// first batch that its node leaves unanswered.
+func (l *lane[T]) close() {
+	l.mu.Lock()
+	l.closing = true
+	l.signal()
+}

@@ -1,0 +1,86 @@
+package quorum_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+func TestAnyTwoMajoritiesShareANode(t *testing.T) {
+	for n := 1; n <= 1000; n++ {
+		q := quorum.Size(n)
+		require.Greater(t, 2*q, n, "two majorities of %d overlap", n)
+		require.LessOrEqual(t, q, n, "all nodes are a majority")
+		require.LessOrEqual(t, 2*(q-1), n, "one fewer would not overlap: %d is the smallest majority", q)
+	}
+}
+
+// Every sequence of votes, checked against what every completion of it would
+// bring: a round is decided exactly when all its futures agree. Even N and
+// N = 1 included (case 7).
+func TestOutcomeAgreesWithEveryFuture(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		for granted := 0; granted <= n; granted++ {
+			for refused := 0; granted+refused <= n; refused++ {
+				for failed := 0; granted+refused+failed <= n; failed++ {
+					tally := quorum.Tally{N: n, Granted: granted, Refused: refused, Failed: failed}
+					pending := n - granted - refused - failed
+					wins, losses := 0, 0
+					for more := 0; more <= pending; more++ {
+						if 2*(granted+more) > n {
+							wins++
+						} else {
+							losses++
+						}
+					}
+					want := quorum.Open
+					if losses == 0 {
+						want = quorum.Won
+					} else if wins == 0 {
+						want = quorum.Lost
+					}
+					name := fmt.Sprintf("%+v", tally)
+					require.Equal(t, want, tally.Outcome(), name)
+					require.Equal(t, pending, tally.Pending(), name)
+					require.Equal(t, 2*(n-failed) <= n, tally.Unavailable(), name)
+					require.Equal(t, 2*(n-refused) <= n, tally.Rejected(), name)
+				}
+			}
+		}
+	}
+}
+
+func TestNobodyIsNotAMajority(t *testing.T) {
+	assert.Equal(t, quorum.Lost, quorum.Tally{}.Outcome())
+}
+
+func TestVoteAndOutcomePrintTheirNames(t *testing.T) {
+	assert.Equal(t, "pending granted refused failed Vote(9)",
+		fmt.Sprint(quorum.Pending, quorum.Granted, quorum.Refused, quorum.Failed, quorum.Vote(9)))
+	assert.Equal(t, "open won lost Outcome(9)",
+		fmt.Sprint(quorum.Open, quorum.Won, quorum.Lost, quorum.Outcome(9)))
+}
+
+// The tally against brute force over the votes themselves.
+func FuzzTally(f *testing.F) {
+	f.Add([]byte{1, 1, 1, 0, 0})
+	f.Add([]byte{3, 3, 2, 1})
+	f.Fuzz(func(t *testing.T, votes []byte) {
+		tally := quorum.Tally{N: len(votes)}
+		count := map[quorum.Vote]int{}
+		for _, b := range votes {
+			v := quorum.Vote(b % 4)
+			tally.Add(v)
+			count[v]++
+		}
+		require.Equal(t, count[quorum.Pending], tally.Pending())
+		won := 2*count[quorum.Granted] > len(votes)
+		canWin := 2*(count[quorum.Granted]+count[quorum.Pending]) > len(votes)
+		require.Equal(t, won, tally.Outcome() == quorum.Won)
+		require.Equal(t, !canWin, tally.Outcome() == quorum.Lost)
+	})
+}
