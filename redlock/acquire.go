@@ -1,0 +1,218 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// TryAcquire makes one attempt to lock key for ttl. It takes one round trip, and
+// never longer than Config.NodeTimeout, or until ctx ends; if some nodes granted
+// it in vain, one more to have them free again.
+//
+// Errors: ErrHeld if somebody else has the key; ErrNoQuorum if too few nodes
+// answered; ErrExpired if the answers came too late to be of use. All three are
+// in a *QuorumError, which also matches ctx's cause if ctx ended the attempt.
+// ErrClosed after Close. An error that names an argument means that nobody was
+// asked.
+//
+// After an error no key of ours stays on any node that answers. A node whose
+// answer was lost is asked again to delete it until the ttl is over.
+func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
+	ttl, err := r.checkAcquire(ctx, key, ttl)
+	if err != nil {
+		return nil, err
+	}
+	lock, _, err := r.attempt(ctx, key, ttl, false)
+	return lock, err
+}
+
+// Acquire locks key for ttl, and waits for it until ctx ends. It tries again
+// after random pauses of at most 100 ms, sooner if the nodes say that the
+// holder's ttl is about to end.
+//
+// When ctx ends it returns a *QuorumError that matches context.Cause(ctx) and
+// the reason why the last attempt failed: ErrHeld, ErrNoQuorum or ErrExpired.
+// What it leaves behind is as with TryAcquire.
+func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
+	ttl, err := r.checkAcquire(ctx, key, ttl)
+	if err != nil {
+		return nil, err
+	}
+	for tries := 0; ; tries++ {
+		lock, left, err := r.attempt(ctx, key, ttl, true)
+		if err == nil {
+			return lock, nil
+		}
+		var failed *QuorumError
+		if !errors.As(err, &failed) || failed.Cause != nil {
+			return nil, err
+		}
+		if tries == 0 && errors.Is(err, ErrNoQuorum) {
+			r.cfg.Logger.Warn("redlock: no quorum, waiting", "key", key, "error", err)
+		}
+		pause := r.cfg.Clock.NewTimer(backoff(tries, left))
+		select {
+		case <-pause.C():
+		case <-ctx.Done():
+			pause.Stop()
+			failed.Cause = context.Cause(ctx)
+			return nil, failed
+		case <-r.closing:
+			pause.Stop()
+			return nil, ErrClosed
+		}
+	}
+}
+
+func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
+	if ctx == nil {
+		return 0, errNilContext
+	}
+	if err := checkKey(key); err != nil {
+		return 0, err
+	}
+	ttl, err := r.cfg.checkTTL(ttl)
+	if err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, fmt.Errorf("redlock: acquire %q: %w", key, context.Cause(ctx))
+	}
+	return ttl, nil
+}
+
+var errNilContext = errors.New("redlock: ctx is nil")
+
+// attempt is the algorithm; docs/algorithm.md numbers its steps. With patient it
+// also returns after how long the nodes that refused could make a majority, and
+// waits for their answers to that.
+func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, patient bool) (_ *Lock, free time.Duration, _ error) {
+	leave, err := r.enter()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leave()
+
+	// Step 1: a value that nobody else has, and no earlier attempt of ours.
+	// What an earlier attempt still has on its way can then not touch this one.
+	value, err := r.values.next()
+	if err != nil {
+		return nil, 0, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
+	}
+	cmd := &command{kind: kindAcquire, resource: key, key: r.cfg.KeyPrefix + key, value: value, ttl: millis(ttl)}
+
+	// Steps 2 and 3: the clock is read before the first byte leaves; no node
+	// can start its countdown earlier. The caller leaves at the decision.
+	round := r.start(quorum.Spec[*command]{Op: cmd})
+	round.Wait(ctx)
+
+	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
+	// of the round, so time lost from here on is not credited to the lock.
+	tally := round.Tally()
+	won := tally.Outcome() == quorum.Won
+	if won && clock.Validity(ttl, round.Decided().Sub(round.Start()), r.cfg.Drift) > 0 {
+		until := round.Start().Add(ttl - r.cfg.Drift.Of(ttl))
+		lock := newLock(ctx, r, round, ttl, until)
+		// Checked once more, right before the caller gets it: this goroutine
+		// may have been asleep since the decision.
+		if r.cfg.Clock.Now().Before(until) {
+			r.keeper.set(lock, until)
+			return lock, 0, nil
+		}
+	}
+
+	// Step 5: no lock, so nothing may stay.
+	free = r.cleanUp(round, ttl, patient)
+	reason, cause := ErrHeld, error(nil)
+	switch {
+	case won:
+		reason = ErrExpired
+	case tally.Unavailable():
+		reason = ErrNoQuorum
+	}
+	if ctx.Err() != nil {
+		cause = context.Cause(ctx)
+	}
+	return nil, free, r.quorumError(round, reason, cause)
+}
+
+// cleanUp deletes what a failed attempt left, on every node that was asked, also
+// on those that failed: the SET may have been done all the same. Lanes are in
+// order, so a clean-up cannot overtake its SET. It runs whatever becomes of the
+// caller's context.
+//
+// It waits for the nodes that had granted, as the caller is told that nothing
+// stays; if patient, also for those that refused, whose reply says how long the
+// holder's key lives. Nodes that did not answer are not waited for.
+func (r *Redlock) cleanUp(round *quorum.Round[*command], ttl time.Duration, patient bool) (free time.Duration) {
+	round.Withdraw()
+	cmd := *round.Op()
+	cmd.kind = kindCleanUp
+	answered, silent := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
+	var anyAnswered, anySilent, anyGranted bool
+	for _, b := range round.Ballots() {
+		switch {
+		case !b.Sent:
+		case b.Final == quorum.Granted || b.Final == quorum.Refused:
+			answered[b.Node], anyAnswered = true, true
+			anyGranted = anyGranted || b.Final == quorum.Granted
+		default:
+			silent[b.Node], anySilent = true, true
+		}
+	}
+	spec := quorum.Spec[*command]{Op: &cmd, All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
+	if anySilent {
+		spec.Nodes = silent
+		r.start(spec)
+	}
+	if !anyAnswered {
+		return 0
+	}
+	spec.Nodes = answered
+	cleaned := r.start(spec)
+	if anyGranted || patient {
+		cleaned.Wait(context.Background())
+	}
+	var lefts []time.Duration
+	for _, b := range cleaned.Ballots() {
+		if b.Final == quorum.Granted {
+			lefts = append(lefts, remaining(b.Reply))
+		}
+	}
+	return freeAfter(lefts, quorum.Size(len(r.nodes)))
+}
+
+// freeAfter is when need nodes have no holder's key any more, given what remains
+// of it on each node that said so: 0 if that cannot be told.
+func freeAfter(lefts []time.Duration, need int) time.Duration {
+	if len(lefts) < need {
+		return 0
+	}
+	slices.Sort(lefts)
+	return lefts[need-1]
+}
+
+const (
+	firstPause = 5 * time.Millisecond // a few round trips in a data centre
+	lastPause  = 100 * time.Millisecond
+)
+
+// backoff is the pause before the next attempt: full jitter, so that contenders
+// who split the nodes between them do not meet again, up to 100 ms. The holder's
+// key may live less long than that; then there is no reason to wait longer.
+func backoff(tries int, free time.Duration) time.Duration {
+	ceiling := min(firstPause<<min(tries, 10), lastPause)
+	pause := time.Millisecond + rand.N(ceiling)
+	if free > 0 {
+		// Redis expires with a granularity of a millisecond.
+		pause = min(pause, free+time.Millisecond)
+	}
+	return min(pause, lastPause)
+}

@@ -1,0 +1,90 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// cluster carries commands to a Redis Cluster that acts as one node: each key
+// has one master there. It pins a connection to each shard that is in use and
+// sends the shards' parts of a batch side by side. A key's commands always go
+// to the same shard, so their order holds; a slot that moves breaks it as a
+// broken connection does.
+type cluster struct {
+	client *redis.ClusterClient
+	bound  time.Duration
+	conns  map[*redis.Client]*redis.Conn
+}
+
+func (c *cluster) Carry(ctx context.Context, batch []*call) {
+	moved := c.carry(ctx, batch)
+	if len(moved) == 0 {
+		return
+	}
+	// MOVED means not executed: ask the new master, once, when the client has
+	// learned who that is. ReloadState only begins to; until it has ended the
+	// old master may be named again, and then the vote fails.
+	c.client.ReloadState(ctx)
+	for _, call := range c.carry(ctx, moved) {
+		call.Unsent(errMoved)
+	}
+}
+
+var errMoved = errors.New("the key's slot is moving")
+
+func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
+	parts := map[*redis.Client][]*call{}
+	for _, call := range batch {
+		master, err := c.client.MasterForKey(ctx, call.Op().key)
+		if err != nil {
+			call.Unsent(scrub(err, ""))
+			continue
+		}
+		parts[master] = append(parts[master], call)
+	}
+	var (
+		wg sync.WaitGroup
+		mu sync.Mutex
+	)
+	for master, part := range parts {
+		conn := c.conns[master]
+		if conn == nil {
+			conn = master.WithTimeout(c.bound).Conn()
+			if c.conns == nil {
+				c.conns = map[*redis.Client]*redis.Conn{}
+			}
+			c.conns[master] = conn
+		}
+		wg.Go(func() {
+			ok, elsewhere := exchange(ctx, conn, part)
+			mu.Lock()
+			defer mu.Unlock()
+			moved = append(moved, elsewhere...)
+			if !ok {
+				_ = conn.Close()
+				delete(c.conns, master)
+			}
+		})
+	}
+	wg.Wait()
+	return moved
+}
+
+// Rest gives the connections back.
+func (c *cluster) Rest() {
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
+	clear(c.conns)
+}
+
+// neverSent reports that a command did not leave: no connection was made.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}

@@ -1,0 +1,159 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// call is one command on its way to one node.
+type call = quorum.Call[*command]
+
+// command is one operation on a key, the same for every node.
+type command struct {
+	kind     kind
+	resource string // as the caller names it
+	key      string // as the nodes do
+	value    string
+	ttl      int64 // milliseconds
+}
+
+type kind uint8
+
+const (
+	kindAcquire kind = iota // SET NX PX
+	kindTopUp               // the same, on a node that lacks the key of a held lock
+	kindExtend              // extend.lua
+	kindRelease             // release.lua: granted if the key was ours
+	kindCleanUp             // release.lua: granted if it is certain that ours is gone
+)
+
+func (k kind) String() string {
+	return [...]string{"acquire", "top up", "extend", "release", "clean up"}[k]
+}
+
+func millis(ttl time.Duration) int64 { return int64(ttl / time.Millisecond) }
+
+var (
+	errHeldHere   = errors.New("has somebody else's value")
+	errNotHere    = errors.New("does not have our value")
+	errNoEvidence = errors.New("answered neither yes nor no")
+)
+
+// encode is the command as it goes on the wire. Scripts go by their hash, or
+// whole if the server does not know it.
+func (c *command) encode(ctx context.Context, whole bool) *wireCmd {
+	var args []any
+	switch c.kind {
+	case kindAcquire, kindTopUp:
+		args = []any{"set", c.key, c.value, "nx", "px", c.ttl}
+	case kindExtend:
+		args = append(extendScript.invoke(whole), 1, c.key, c.value, c.ttl)
+	case kindRelease, kindCleanUp:
+		args = append(releaseScript.invoke(whole), 1, c.key, c.value)
+	}
+	return &wireCmd{redis.NewCmd(ctx, args...)}
+}
+
+func (s script) invoke(whole bool) []any {
+	if whole {
+		return []any{"eval", s.text}
+	}
+	return []any{"evalsha", s.sha1}
+}
+
+// wireCmd is sent at most once. go-redis sends a command again after a lost
+// connection; a SET NX that was executed the first time then finds our own key
+// and takes it for somebody else's (go-redis#2985).
+type wireCmd struct{ *redis.Cmd }
+
+func (*wireCmd) NoRetry() bool { return true }
+
+// answer tells the call what the node said to it. A vote needs positive
+// evidence: after a failed handshake go-redis returns the error for the batch
+// while each command's own error is nil and its value empty.
+func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
+	err := cmd.Err()
+	if err == nil {
+		if c.understand(call, cmd.Val()) {
+			return true
+		}
+		err = batchErr
+		if err == nil {
+			call.Fail(errNoEvidence)
+			return false
+		}
+	}
+	if errors.Is(err, redis.Nil) && cmd.Err() != nil && (c.kind == kindAcquire || c.kind == kindTopUp) {
+		call.Refuse(0, errHeldHere)
+		return true
+	}
+	shown := scrub(err, c.value)
+	switch {
+	case answered(err), errors.Is(err, redis.ErrClosed):
+		call.Fail(shown)
+	case neverSent(err):
+		call.Unsent(shown)
+	default:
+		if errors.Is(err, io.EOF) {
+			shown = fmt.Errorf("connection lost: %w", err)
+		}
+		call.Lose(shown)
+	}
+	return false
+}
+
+// understand reads a reply; it reports false for one that is no answer.
+func (c *command) understand(call *call, reply any) bool {
+	switch reply := reply.(type) {
+	case string:
+		if (c.kind == kindAcquire || c.kind == kindTopUp) && reply == "OK" {
+			call.Grant(0)
+			return true
+		}
+	case int64:
+		switch {
+		case c.kind == kindCleanUp && reply <= 1:
+			call.Grant(reply)
+			return true
+		case (c.kind == kindRelease || c.kind == kindExtend) && reply == 1:
+			call.Grant(reply)
+			return true
+		case (c.kind == kindRelease || c.kind == kindExtend) && reply <= 0:
+			call.Refuse(reply, errNotHere)
+			return true
+		}
+	}
+	return false
+}
+
+// remaining reads a clean-up's reply: how long somebody else's key still lives.
+func remaining(reply int64) time.Duration {
+	if reply >= 0 {
+		return 0 // ours was deleted, or there was none
+	}
+	if -reply > millis(forever) {
+		return forever
+	}
+	return time.Duration(-reply) * time.Millisecond
+}
+
+const forever = 1<<63 - 1
+
+func noScript(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT")
+}
+
+func moved(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "MOVED")
+}
+
+// String never shows the value.
+func (c *command) String() string { return fmt.Sprintf("%s %q", c.kind, c.resource) }

@@ -1,0 +1,113 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+)
+
+// Config tunes a [Redlock]. The zero value is a working configuration.
+type Config struct {
+	// NodeTimeout is the longest wait for one node in one round. A node that
+	// has not answered by then counts as failed; its connection is read on, so
+	// that a late grant is seen and taken back. It is absolute, never a part
+	// of the ttl: a long ttl must not make a dead node slow (redsync#184).
+	//
+	// Defaults to 200 ms: far above a round trip between data centres of one
+	// region, and short enough to lose nothing worth having on a dead node.
+	NodeTimeout time.Duration
+
+	// Drift is the margin for clocks that run at different speeds. It is
+	// taken off the validity of every grant.
+	//
+	// Defaults to clock.DefaultDrift, 1 % of the ttl plus 2 ms. Set a Floor of
+	// 1 ns to have next to none.
+	Drift clock.Drift
+
+	// KeyPrefix is put in front of every key on the nodes. The keys of the
+	// API and in errors are without it.
+	//
+	// Defaults to none.
+	KeyPrefix string
+
+	// Clock tells the time, for every duration that the lock depends on.
+	//
+	// Defaults to clock.System.
+	Clock clock.Clock
+
+	// Trace, if set, is called once for every round after the last node has
+	// answered or has been given up, which may be after the operation has
+	// returned. It runs on a goroutine that carries other operations too: it
+	// must return soon, and must not call the Redlock or its locks.
+	//
+	// Defaults to none.
+	Trace func(Trace)
+
+	// Logger is told of lost locks and of nodes that fail, never of a value.
+	//
+	// Defaults to silence.
+	Logger *slog.Logger
+}
+
+const (
+	defaultNodeTimeout = 200 * time.Millisecond
+
+	// minTTL is the shortest ttl: below it the margin of 2 ms, expiry in whole
+	// milliseconds and the scheduler's noise are of the size of the lock.
+	minTTL = 10 * time.Millisecond
+
+	// minRoundTrip is the least that must be left of a ttl beside its drift: an
+	// ordinary round trip in a local network.
+	minRoundTrip = time.Millisecond
+)
+
+func (c Config) withDefaults() Config {
+	if c.NodeTimeout == 0 {
+		c.NodeTimeout = defaultNodeTimeout
+	}
+	if c.Drift == (clock.Drift{}) {
+		c.Drift = clock.DefaultDrift
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.NodeTimeout < 0 {
+		return fmt.Errorf("redlock: Config.NodeTimeout %v is negative", c.NodeTimeout)
+	}
+	if err := c.Drift.Validate(); err != nil {
+		return fmt.Errorf("redlock: Config.%w", err)
+	}
+	return nil
+}
+
+// checkKey refuses the empty key: it is a caller's variable that was not set.
+func checkKey(key string) error {
+	if key == "" {
+		return errors.New("redlock: key is empty")
+	}
+	return nil
+}
+
+// checkTTL returns the ttl as the nodes will have it: Redis keeps whole
+// milliseconds, and a part that it cuts off must not count as validity.
+func (c Config) checkTTL(ttl time.Duration) (time.Duration, error) {
+	if ttl < minTTL {
+		return 0, fmt.Errorf("redlock: ttl %v is below %v", ttl, minTTL)
+	}
+	ttl = ttl.Truncate(time.Millisecond)
+	if clock.Validity(ttl, minRoundTrip, c.Drift) <= 0 {
+		return 0, fmt.Errorf("redlock: ttl %v leaves no validity after a drift of %v and a round trip of %v",
+			ttl, c.Drift.Of(ttl), minRoundTrip)
+	}
+	return ttl, nil
+}

@@ -1,0 +1,142 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What went wrong, for errors.Is. Most arrive inside a *[QuorumError] that says
+// which node did what.
+var (
+	// ErrHeld: somebody else has the key. Enough nodes answered; too few
+	// granted. Nothing of ours stays on the nodes.
+	ErrHeld error = sentinel("held by another client")
+
+	// ErrNoQuorum: at the decision more than N−Q nodes had failed, so no
+	// majority was possible. It says nothing about who has the key.
+	ErrNoQuorum error = sentinel("no quorum")
+
+	// ErrNotHeld: so many nodes no longer have our value that a majority
+	// cannot have it. The lock is lost; what remains of it on a minority goes
+	// with Release or with its ttl. Nobody else's key was touched.
+	ErrNotHeld error = sentinel("no longer held")
+
+	// ErrExpired: by our own clock the validity of the lock has ended.
+	ErrExpired error = sentinel("validity has ended")
+
+	// ErrReleased: the lock has been released. It is the cause on the context
+	// of a released lock, and what a second Release returns.
+	ErrReleased error = sentinel("released")
+
+	// ErrClosed: the Redlock is closed.
+	ErrClosed error = sentinel("closed")
+
+	// ErrDuplicateNode: one node is listed twice; it would have two votes.
+	ErrDuplicateNode error = sentinel("one node is listed twice")
+)
+
+// sentinel prints with the package's prefix on its own, and without it as a
+// part of a longer message.
+type sentinel string
+
+func (s sentinel) Error() string { return "redlock: " + string(s) }
+
+// QuorumError tells how a round failed: what was asked, how many nodes granted
+// it, and what each of the others said instead.
+type QuorumError struct {
+	Op      string      // "acquire", "extend" or "release"
+	Key     string      // the resource, without Config.KeyPrefix
+	Need    int         // grants that would have been enough: N/2+1
+	Granted int         // grants at the decision
+	Total   int         // N
+	Nodes   []NodeError // the nodes that had not granted, in the order of New
+
+	// Reason is one of the package's errors: ErrHeld, ErrNoQuorum,
+	// ErrNotHeld or ErrExpired.
+	Reason error
+	// Cause is why it ended when it did, if there is more to say: the cause
+	// of the caller's context, or how the lock was lost before. Nil otherwise.
+	Cause error
+}
+
+// NodeError is what one node said instead of granting.
+type NodeError struct {
+	Addr string
+	Err  error
+}
+
+func (e NodeError) Error() string { return e.Addr + ": " + e.Err.Error() }
+
+// Unwrap gives the node's own cause.
+func (e NodeError) Unwrap() error { return e.Err }
+
+func (e *QuorumError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "redlock: %s %q: %s", e.Op, e.Key, bare(e.Reason))
+	if e.Cause != nil {
+		fmt.Fprintf(&b, " (%s)", bare(e.Cause))
+	}
+	fmt.Fprintf(&b, ": %d of %d nodes granted, %d needed", e.Granted, e.Total, e.Need)
+	for i, n := range e.Nodes {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		b.WriteString(sep + n.Error())
+	}
+	return b.String()
+}
+
+// Unwrap gives the reason, the cause, and each node's cause.
+func (e *QuorumError) Unwrap() []error {
+	errs := []error{e.Reason}
+	if e.Cause != nil {
+		errs = append(errs, e.Cause)
+	}
+	for _, n := range e.Nodes {
+		errs = append(errs, n)
+	}
+	return errs
+}
+
+// bare is the text of err without this package's prefix.
+func bare(err error) string {
+	return strings.TrimPrefix(err.Error(), "redlock: ")
+}
+
+// nodeTimeout is a node's vote that did not come in time. It is not
+// context.DeadlineExceeded: that would look like the caller's own deadline.
+type nodeTimeout struct{ after time.Duration }
+
+func (e nodeTimeout) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
+func (e nodeTimeout) Timeout() bool { return true }
+
+// scrub makes an error of a node fit to be shown. Servers quote the arguments of
+// a command that they do not know, passwords and values among them; what an old
+// context of ours said must not be taken for the caller's.
+func scrub(err error, value string) error {
+	msg := err.Error()
+	clean := msg
+	if i := strings.Index(clean, "with args"); i >= 0 {
+		clean = strings.TrimRight(clean[:i], " ,")
+	}
+	if value != "" {
+		clean = strings.ReplaceAll(clean, value, "…")
+	}
+	if clean != msg || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return errors.New(clean)
+	}
+	return err
+}
+
+// answered reports that err is a server's own reply, so that the command was
+// not left half-way on the connection.
+func answered(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}

@@ -1,0 +1,166 @@
+package redlock
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// end marks the lock as over, once, and reports whether it was this call that
+// ended it. mu is held.
+func (l *Lock) end(cause error) bool {
+	if l.cause != nil {
+		return false
+	}
+	l.cause = cause
+	if l.cancel != nil {
+		l.cancel(cause)
+	}
+	l.r.keeper.remove(l)
+	return true
+}
+
+// lose ends the lock because it is lost; mu is held, and unlock follows.
+func (l *Lock) lose(cause error) {
+	if l.end(cause) {
+		l.unsaid = cause
+	}
+}
+
+// unlock releases mu, and then tells the log of a loss that happened meanwhile.
+func (l *Lock) unlock() {
+	lost := l.unsaid
+	l.unsaid = nil
+	l.mu.Unlock()
+	if lost != nil {
+		l.r.cfg.Logger.Warn("redlock: lock lost", "key", l.key, "cause", bare(lost))
+	}
+}
+
+// letGo ends the lock and starts its release. It returns nil if the lock had
+// been let go of before.
+func (l *Lock) letGo(cause error) *quorum.Round[*command] {
+	l.order.Lock()
+	defer l.order.Unlock()
+	l.mu.Lock()
+	if l.released {
+		l.mu.Unlock()
+		return nil
+	}
+	l.released = true
+	l.end(cause)
+	now := l.r.cfg.Clock.Now()
+	valid := l.until.Sub(now)
+	longest := max(l.ttl, valid+l.r.cfg.Drift.Of(valid)) // that a key of ours can live
+	l.mu.Unlock()
+
+	// A node to which nothing was ever sent has nothing to delete. What is
+	// still queued for it must not be sent after us.
+	l.attempt.Withdraw()
+	var asked []bool
+	if !l.grown {
+		asked = make([]bool, len(l.r.nodes))
+		for _, b := range l.attempt.Ballots() {
+			asked[b.Node] = b.Sent
+		}
+	}
+	cmd := l.command(kindRelease, 0)
+	return l.r.start(quorum.Spec[*command]{Op: cmd, Nodes: asked, KeepUntil: now.Add(longest)})
+}
+
+// startExtend hands an extension to the lanes, unless the lock has ended; then
+// it returns the cause.
+func (l *Lock) startExtend(ttl time.Duration, decided func(*quorum.Round[*command])) (*quorum.Round[*command], error) {
+	l.order.Lock()
+	defer l.order.Unlock()
+	l.mu.Lock()
+	if l.cause == nil && !l.r.cfg.Clock.Now().Before(l.until) {
+		l.lose(ErrExpired)
+	}
+	cause := l.cause
+	l.unlock()
+	if cause != nil {
+		return nil, cause
+	}
+	return l.r.start(quorum.Spec[*command]{
+		Op:      l.command(kindExtend, ttl),
+		Decided: decided,
+		Done:    func(round *quorum.Round[*command]) { l.topUp(round, ttl) },
+	}), nil
+}
+
+// extended takes the result of an extension. It counts only with a majority,
+// only while the lock is still valid, and from before it was sent.
+func (l *Lock) extended(round *quorum.Round[*command], ttl time.Duration) error {
+	tally := round.Tally()
+	until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))
+	l.mu.Lock()
+	defer l.unlock()
+	if l.cause != nil {
+		return l.ended("extend", l.cause)
+	}
+	switch {
+	case !l.r.cfg.Clock.Now().Before(l.until):
+		// Too late, even with a majority: whoever watches the lock has been
+		// told that it ended, or is about to be.
+		l.lose(ErrExpired)
+		return l.r.quorumError(round, ErrExpired, nil)
+	case tally.Outcome() == quorum.Won:
+		// The larger of both: an extension never shortens, and a majority has
+		// at least the longer of both ttls on its keys.
+		if until.After(l.until) {
+			l.until = until
+		}
+		l.reschedule()
+		return nil
+	case tally.Rejected():
+		l.lose(ErrNotHeld)
+		return l.r.quorumError(round, ErrNotHeld, nil)
+	default:
+		return l.r.quorumError(round, ErrNoQuorum, nil)
+	}
+}
+
+// topUp gives the key back to the nodes that lack it, after a majority has
+// extended it: a lock that holds 3 of 5 grows to 5 of 5. It never takes a key
+// from anybody (NX), and a lock without a majority is never topped up.
+func (l *Lock) topUp(extension *quorum.Round[*command], ttl time.Duration) {
+	if extension.Tally().Outcome() != quorum.Won {
+		return
+	}
+	lacking, any := make([]bool, len(l.r.nodes)), false
+	for _, b := range extension.Ballots() {
+		if b.Final == quorum.Refused {
+			lacking[b.Node], any = true, true
+		}
+	}
+	if !any {
+		return
+	}
+	l.order.Lock()
+	defer l.order.Unlock()
+	l.mu.Lock()
+	held := l.cause == nil && l.r.cfg.Clock.Now().Before(l.until)
+	l.mu.Unlock()
+	if !held {
+		return
+	}
+	l.grown = true
+	l.r.start(quorum.Spec[*command]{Op: l.command(kindTopUp, ttl), Nodes: lacking, All: true})
+}
+
+func (l *Lock) command(k kind, ttl time.Duration) *command {
+	return &command{kind: k, resource: l.key, key: l.r.cfg.KeyPrefix + l.key, value: l.value, ttl: millis(ttl)}
+}
+
+// ended is the error of an operation on a lock that is over.
+func (l *Lock) ended(op string, cause error) error {
+	return fmt.Errorf("redlock: %s %q: %w", op, l.key, plain{cause})
+}
+
+// plain prints a sentinel without its prefix, in the middle of a message.
+type plain struct{ error }
+
+func (p plain) Error() string { return bare(p.error) }
+func (p plain) Unwrap() error { return p.error }

@@ -1,0 +1,166 @@
+package redlock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// Lock is a held lock. It ends when it is released, when it is found lost, or
+// when its validity is over, whichever comes first, and never comes back. It is
+// safe for concurrent use.
+type Lock struct {
+	r       *Redlock
+	key     string
+	value   string
+	values  context.Context // whence the context's values come; never done
+	attempt *quorum.Round[*command]
+
+	// order is held while a round of this lock is handed to the lanes, which
+	// never waits for a node. It keeps a renewal or a top-up from being sent
+	// after the release. Lock it before mu.
+	order sync.Mutex
+	grown bool // topped up: nodes that attempt did not reach may have the key
+
+	mu       sync.Mutex
+	until    time.Time
+	ttl      time.Duration // the last one asked for
+	cause    error         // why it ended; nil while it is held
+	unsaid   error         // a loss that the log does not know yet
+	released bool          // let go of: the release has been sent
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+
+	// For the keeper; under mu.
+	keepAlive bool
+	renewing  bool
+	renewAt   time.Time
+
+	// Under the keeper's lock.
+	due   time.Time
+	index int // in the keeper's heap; -1 when not there
+}
+
+func newLock(ctx context.Context, r *Redlock, round *quorum.Round[*command], ttl time.Duration, until time.Time) *Lock {
+	cmd := round.Op()
+	return &Lock{
+		r: r, key: cmd.resource, value: cmd.value,
+		values: context.WithoutCancel(ctx), attempt: round,
+		until: until, ttl: ttl, index: -1,
+	}
+}
+
+// Key is the name of the locked resource, without Config.KeyPrefix.
+func (l *Lock) Key() string { return l.key }
+
+// Value is the random string that is the lock on the nodes. Who knows it can
+// release the lock: treat it as a secret.
+func (l *Lock) Value() string { return l.value }
+
+// Until is the end of validity on the Redlock's clock. Before it no other client
+// can acquire the key, as long as the assumptions in docs/safety.md hold.
+func (l *Lock) Until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+// Context is done when the lock is released, lost or out of validity;
+// context.Cause says which: ErrReleased, ErrNotHeld, ErrExpired or ErrClosed. It
+// carries the values of the context that the lock was acquired with, and neither
+// its deadline nor its end.
+func (l *Lock) Context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		l.ctx, l.cancel = context.WithCancelCause(l.values)
+		if l.cause != nil {
+			l.cancel(l.cause)
+		}
+	}
+	return l.ctx
+}
+
+// Extend makes the lock valid for ttl from now, on a majority of the nodes. It
+// never shortens: with a ttl that would end sooner than Until nothing changes,
+// and Until stays. It takes one round trip, and never longer than
+// Config.NodeTimeout or until ctx ends.
+//
+// Errors: ErrNotHeld if a majority no longer has our value, and ErrExpired if
+// validity ended before they answered; the lock has then ended. ErrNoQuorum if
+// too few nodes answered: the lock goes on until Until, which is as it was,
+// though some keys may live longer. If the lock had ended before, its cause, and
+// nobody is asked. An error that names an argument changes nothing.
+func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	if ctx == nil {
+		return errNilContext
+	}
+	ttl, err := l.r.cfg.checkTTL(ttl)
+	if err != nil {
+		return err
+	}
+	leave, err := l.r.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	l.mu.Lock()
+	l.ttl = ttl // KeepAlive goes on with it
+	l.mu.Unlock()
+	round, err := l.startExtend(ttl, nil)
+	if err != nil {
+		return l.ended("extend", err)
+	}
+	round.Wait(ctx)
+	err = l.extended(round, ttl)
+	if failed, ok := err.(*QuorumError); ok && ctx.Err() != nil {
+		failed.Cause = context.Cause(ctx)
+	}
+	return err
+}
+
+// Release gives the lock up: its context ends, and the key is deleted on every
+// node that has our value. It takes one round trip, never longer than
+// Config.NodeTimeout, and runs whatever ctx says; only ctx's values are used.
+// Nodes that do not answer are asked again in the background until the ttl of
+// the key is over.
+//
+// The lock has ended whatever Release returns. Nil: a majority had our value
+// until now, so the lock was held to the end. ErrNotHeld: a majority did not
+// have it any more. ErrExpired: they had, but validity was over. ErrNoQuorum:
+// too few nodes answered; keys may live on there until their ttl. If the lock
+// was lost before, the error matches that cause too. A second Release returns
+// ErrReleased and asks nobody.
+func (l *Lock) Release(ctx context.Context) error {
+	leave, err := l.r.enter()
+	if err != nil {
+		return l.ended("release", err)
+	}
+	defer leave()
+
+	l.mu.Lock()
+	lost := l.cause
+	if lost == nil && !l.r.cfg.Clock.Now().Before(l.until) {
+		lost = ErrExpired // the keeper is about to find out
+	}
+	l.mu.Unlock()
+	round := l.letGo(ErrReleased)
+	if round == nil {
+		return l.ended("release", ErrReleased)
+	}
+	round.Wait(context.Background())
+
+	tally := round.Tally()
+	switch {
+	case tally.Outcome() == quorum.Won && lost == nil:
+		return nil
+	case tally.Outcome() == quorum.Won:
+		return l.r.quorumError(round, lost, nil)
+	case tally.Rejected():
+		return l.r.quorumError(round, ErrNotHeld, lost)
+	default:
+		return l.r.quorumError(round, ErrNoQuorum, lost)
+	}
+}

@@ -1,0 +1,106 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Open makes a Redlock of URLs, one for each master, with clients of its own
+// that Close closes:
+//
+//	redis://user:password@host:port/db     plain TCP
+//	rediss://user:password@host:port/db    TLS
+//	unix://user:password@/path/to/socket?db=n
+//
+// User, password, port (6379) and db (0) may be left out. Options in the query
+// are those of redis.ParseURL (https://pkg.go.dev/github.com/redis/go-redis/v9#ParseURL).
+// The clients have what a lock needs: they heed deadlines, do not send a command
+// again, and dial once at a time, for as long as a lane would wait for a reply
+// unless dial_timeout says otherwise.
+//
+// For a Sentinel-managed master or a Cluster make the client yourself and use
+// [New].
+//
+// Open contacts nobody. Its errors are those of New, and name the URL by its
+// place in the list; they never quote it, as it may hold a password. Two URLs
+// of one address are ErrDuplicateNode, whatever their databases: one server
+// must not have two votes.
+func Open(urls []string, cfg Config) (*Redlock, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if len(urls) == 0 {
+		return nil, errors.New("redlock: urls is empty")
+	}
+	options := make([]*redis.Options, len(urls))
+	seen := map[string]int{}
+	for i, raw := range urls {
+		opt, err := parseURL(raw)
+		if err != nil {
+			return nil, fmt.Errorf("redlock: urls[%d] %w", i, err)
+		}
+		place := opt.Network + " " + strings.ToLower(opt.Addr)
+		if first, twice := seen[place]; twice {
+			return nil, fmt.Errorf("%w: urls[%d] and urls[%d] are the same address", ErrDuplicateNode, first, i)
+		}
+		seen[place] = i
+		options[i] = opt
+	}
+
+	clients := make([]redis.UniversalClient, len(options))
+	for i, opt := range options {
+		opt.ContextTimeoutEnabled = true
+		opt.MaxRetries = -1
+		opt.DialerRetries = 1
+		if opt.DialTimeout == 0 {
+			opt.DialTimeout = readBound(cfg.withDefaults().NodeTimeout)
+		}
+		// Saves a round trip at each connect; only Redis Enterprise knows it.
+		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		opt.Dialer = quietly(redis.NewDialer(opt))
+		clients[i] = redis.NewClient(opt)
+	}
+	r, err := New(clients, cfg)
+	if err != nil {
+		for _, c := range clients {
+			err = errors.Join(err, c.Close())
+		}
+		return nil, err
+	}
+	for _, c := range clients {
+		r.release = append(r.release, c.Close)
+	}
+	return r, nil
+}
+
+// parseURL never passes on what a parser says: it may quote any part of the URL,
+// and a password with a character that should have been encoded can be in any.
+func parseURL(raw string) (*redis.Options, error) {
+	if raw == "" {
+		return nil, errors.New("is empty")
+	}
+	scheme, _, found := strings.Cut(raw, "://")
+	if !found || (scheme != "redis" && scheme != "rediss" && scheme != "unix") {
+		return nil, errors.New("does not begin with redis://, rediss:// or unix://")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errors.New("is not a URL (are special characters of the password percent-encoded?)")
+	}
+	if scheme == "unix" && u.Path == "" {
+		return nil, errors.New("has no socket path")
+	}
+	opt, err := redis.ParseURL(raw)
+	if err != nil {
+		return nil, errors.New("has a path or query that is not understood (want /db and the options of redis.ParseURL)")
+	}
+	if opt.DB < 0 {
+		return nil, errors.New("has a negative database number")
+	}
+	return opt, nil
+}

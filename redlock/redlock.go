@@ -1,0 +1,190 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// Redlock hands out locks that a majority of independent Redis masters agrees
+// on. It does not change after New or Open, and is safe for concurrent use. Make
+// one for a set of masters and share it: it holds one connection to each.
+type Redlock struct {
+	cfg    Config
+	nodes  []node
+	group  *quorum.Group[*command]
+	keeper *keeper
+	values *values
+	keeps  errgroup.Group // runs the keeper
+
+	release []func() error // what Close gives back, in this order
+
+	mu       sync.RWMutex
+	closed   bool
+	closing  chan struct{}
+	attempts sync.WaitGroup // acquisitions and releases under way
+	ended    chan struct{}  // closed when Close is through
+}
+
+// New makes a Redlock of clients, one for each master. Each is a *redis.Client
+// (a server, or a Sentinel-managed master) or a *redis.ClusterClient (a Cluster
+// that acts as one node), with whatever options it has: a client with go-redis'
+// defaults does not slow a round down. The caller keeps the clients and closes
+// them after the Redlock; a *redis.Client gets one hook, which listens to dials
+// and stays.
+//
+// New contacts nobody. Its errors name the argument: no node, a nil node, a
+// client of an unsuitable type (a Ring, for one), the same client twice
+// (ErrDuplicateNode), a Config field out of its range.
+func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if len(nodes) == 0 {
+		return nil, errors.New("redlock: nodes is empty")
+	}
+	r := &Redlock{
+		cfg:     cfg,
+		values:  newValues(),
+		keeper:  newKeeper(cfg.Clock),
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
+	}
+	names := map[string]int{}
+	seen := map[redis.UniversalClient]int{}
+	for i, client := range nodes {
+		n, err := newNode(client, readBound(cfg.NodeTimeout))
+		if err != nil {
+			return nil, fmt.Errorf("redlock: nodes[%d] %w", i, err)
+		}
+		if first, twice := seen[client]; twice {
+			return nil, fmt.Errorf("%w: nodes[%d] and nodes[%d] are the same client", ErrDuplicateNode, first, i)
+		}
+		seen[client] = i
+		// An address may come twice: behind dialers of the clients' own.
+		names[n.addr]++
+		if times := names[n.addr]; times > 1 {
+			n.addr = fmt.Sprintf("%s (%d)", n.addr, times)
+		}
+		r.nodes = append(r.nodes, n)
+	}
+
+	carriers := make([]quorum.Carrier[*command], len(r.nodes))
+	for i, n := range r.nodes {
+		carriers[i] = n.carrier
+	}
+	r.group = quorum.NewGroup(carriers, cfg.Clock, cfg.NodeTimeout)
+	for i, n := range r.nodes {
+		if n.attach != nil {
+			detach := n.attach(
+				func(err error) { r.group.Unreachable(i, err) },
+				func() { r.group.Reachable(i) })
+			r.release = append(r.release, func() error { detach(); return nil })
+		}
+	}
+	r.keeps.Go(func() error { r.keeper.run(); return nil })
+	return r, nil
+}
+
+// Close releases what is still held, ends the contexts of those locks with the
+// cause ErrClosed, stops renewing, and makes every later or waiting operation
+// fail with ErrClosed. It returns when all goroutines of the Redlock have ended:
+// with answering nodes that is a round trip, with silent ones at most a few
+// NodeTimeouts plus the time that a connection may take to give up (a second,
+// or twice a longer NodeTimeout). Keys on nodes that do not answer
+// live until their ttl. With Open, Close also closes the clients and returns
+// their errors; otherwise its error is nil. A second Close waits for the first.
+func (r *Redlock) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		<-r.ended
+		return nil
+	}
+	r.closed = true
+	close(r.closing)
+	r.mu.Unlock()
+	defer close(r.ended)
+
+	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
+	r.keeper.stop()
+	_ = r.keeps.Wait() // first, so that no lock is out of the keeper's heap
+	var releases []*quorum.Round[*command]
+	for _, l := range r.keeper.drain() {
+		if round := l.letGo(ErrClosed); round != nil {
+			releases = append(releases, round)
+		}
+	}
+	for _, round := range releases {
+		round.Wait(context.Background())
+	}
+	r.group.Close(r.cfg.NodeTimeout)
+
+	var errs []error
+	for _, f := range r.release {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// enter counts an operation in, unless the Redlock is closed.
+func (r *Redlock) enter() (leave func(), err error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	r.attempts.Add(1)
+	return r.attempts.Done, nil
+}
+
+// start begins a round, traced if anybody looks.
+func (r *Redlock) start(spec quorum.Spec[*command]) *quorum.Round[*command] {
+	if r.cfg.Trace != nil {
+		done := spec.Done
+		spec.Done = func(round *quorum.Round[*command]) {
+			if done != nil {
+				done(round)
+			}
+			r.trace(round)
+		}
+	}
+	return r.group.Start(spec)
+}
+
+// quorumError tells how a round failed.
+func (r *Redlock) quorumError(round *quorum.Round[*command], reason, cause error) *QuorumError {
+	tally, cmd := round.Tally(), round.Op()
+	e := &QuorumError{
+		Op: cmd.kind.String(), Key: cmd.resource,
+		Need: tally.Need(), Granted: tally.Granted, Total: tally.N,
+		Reason: reason, Cause: cause,
+	}
+	for _, b := range round.Ballots() {
+		if b.Vote != quorum.Granted {
+			e.Nodes = append(e.Nodes, NodeError{Addr: r.nodes[b.Node].addr, Err: r.nodeErr(b)})
+		}
+	}
+	return e
+}
+
+var errUndecided = errors.New("had not answered when it was decided")
+
+func (r *Redlock) nodeErr(b quorum.Ballot) error {
+	switch {
+	case b.Final == quorum.Granted && b.Vote != quorum.Failed:
+		return nil
+	case errors.Is(b.Err, quorum.ErrNoAnswer):
+		return nodeTimeout{r.cfg.NodeTimeout}
+	case b.Err == nil && b.Vote == quorum.Pending && b.Final == quorum.Pending:
+		return errUndecided
+	}
+	return b.Err
+}

@@ -1,0 +1,18 @@
+package redlock
+
+import _ "embed"
+
+// script is a Lua script by its text and by the hash under which servers cache
+// it. The hashes are constants, checked by a test: computing SHA-1 at run time
+// panics in builds that enforce FIPS 140 (redsync#194).
+type script struct{ text, sha1 string }
+
+var (
+	//go:embed release.lua
+	releaseText string
+	//go:embed extend.lua
+	extendText string
+
+	releaseScript = script{releaseText, "304c5304751be58e18bb99b17ebb984d937235a7"}
+	extendScript  = script{extendText, "d1ecd729dff19651bcdd699df95c3723f4558af8"}
+)

@@ -1,0 +1,43 @@
+package redlock
+
+import (
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// Trace is what became of one round, for metrics and for tools that show it.
+type Trace struct {
+	Op      string         // "acquire", "extend", "release", "clean up" or "top up"
+	Key     string         // the resource, without Config.KeyPrefix
+	Outcome quorum.Outcome // as decided
+	Granted int            // grants at the decision
+	Need    int            // grants that win
+	Elapsed time.Duration  // from before the first byte to the decision
+	Nodes   []NodeTrace    // the nodes that were asked, in the order of New
+}
+
+// NodeTrace is one node's part in a round.
+type NodeTrace struct {
+	Addr    string
+	Vote    quorum.Vote   // in the end; it may have come after the decision
+	Latency time.Duration // from before the first byte to the vote
+	Err     error         // why it refused or failed; nil for a grant
+}
+
+// trace reports a finished round.
+func (r *Redlock) trace(round *quorum.Round[*command]) {
+	cmd, tally := round.Op(), round.Tally()
+	t := Trace{
+		Op:      cmd.kind.String(),
+		Key:     cmd.resource,
+		Outcome: tally.Outcome(),
+		Granted: tally.Granted,
+		Need:    tally.Need(),
+		Elapsed: round.Decided().Sub(round.Start()),
+	}
+	for _, b := range round.Ballots() {
+		t.Nodes = append(t.Nodes, NodeTrace{Addr: r.nodes[b.Node].addr, Vote: b.Final, Latency: b.Latency, Err: r.nodeErr(b)})
+	}
+	r.cfg.Trace(t)
+}
