@@ -48,6 +48,7 @@ type lane[T any] struct {
 	mu      sync.Mutex
 	queue   []*Call[T]
 	batch   []*Call[T] // picked from the queue, until they are settled
+	sweep   int        // submissions until room looks for dropped calls
 	down    error      // why the node cannot be reached, while that is known
 	waiting bool       // the lane's goroutine sleeps on wake
 	closing bool
@@ -77,13 +78,10 @@ func (l *lane[T]) submit(c *Call[T]) {
 		c.Fail(ErrClosed)
 		return
 	}
-	if len(l.queue) == cap(l.queue) && len(l.queue) >= maxBatch {
-		l.compact()
-		if len(l.queue) >= maxBacklog {
-			l.mu.Unlock()
-			c.Fail(ErrBacklog)
-			return
-		}
+	if len(l.queue) >= maxBatch && !l.room() {
+		l.mu.Unlock()
+		c.Fail(ErrBacklog)
+		return
 	}
 	l.queue = append(l.queue, c)
 	l.signal()
@@ -102,9 +100,13 @@ func (l *lane[T]) signal() {
 	}
 }
 
-// compact forgets the calls that were dropped while they queued. It runs when
-// the queue would have to grow, so it costs a constant per call.
-func (l *lane[T]) compact() {
+// room forgets, now and then, the calls of a long queue that were dropped while
+// they queued, and reports whether one more may queue. It looks at the queue
+// once in as many submissions as it had calls left: a constant for each.
+func (l *lane[T]) room() bool {
+	if l.sweep--; l.sweep > 0 {
+		return len(l.queue) < maxBacklog
+	}
 	kept := l.queue[:0]
 	for _, c := range l.queue {
 		if !c.over() {
@@ -113,6 +115,8 @@ func (l *lane[T]) compact() {
 	}
 	clear(l.queue[len(kept):])
 	l.queue = kept
+	l.sweep = max(len(kept), maxBatch)
+	return len(kept) < maxBacklog
 }
 
 // unreachable fails what waits for the node, before its carrier gives up. What
