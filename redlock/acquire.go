@@ -210,9 +210,8 @@ const (
 func backoff(tries int, free time.Duration) time.Duration {
 	ceiling := min(firstPause<<min(tries, 10), lastPause)
 	pause := time.Millisecond + rand.N(ceiling)
-	if free > 0 {
-		// Redis expires with a granularity of a millisecond.
-		pause = min(pause, free+time.Millisecond)
+	if 0 < free && free < pause {
+		pause = free + time.Millisecond // Redis expires with that granularity
 	}
 	return min(pause, lastPause)
 }

@@ -179,11 +179,9 @@ var errUndecided = errors.New("had not answered when it was decided")
 
 func (r *Redlock) nodeErr(b quorum.Ballot) error {
 	switch {
-	case b.Final == quorum.Granted && b.Vote != quorum.Failed:
-		return nil
 	case errors.Is(b.Err, quorum.ErrNoAnswer):
 		return nodeTimeout{r.cfg.NodeTimeout}
-	case b.Err == nil && b.Vote == quorum.Pending && b.Final == quorum.Pending:
+	case b.Err == nil:
 		return errUndecided
 	}
 	return b.Err

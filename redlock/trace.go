@@ -37,7 +37,11 @@ func (r *Redlock) trace(round *quorum.Round[*command]) {
 		Elapsed: round.Decided().Sub(round.Start()),
 	}
 	for _, b := range round.Ballots() {
-		t.Nodes = append(t.Nodes, NodeTrace{Addr: r.nodes[b.Node].addr, Vote: b.Final, Latency: b.Latency, Err: r.nodeErr(b)})
+		n := NodeTrace{Addr: r.nodes[b.Node].addr, Vote: b.Final, Latency: b.Latency}
+		if b.Final != quorum.Granted {
+			n.Err = r.nodeErr(b)
+		}
+		t.Nodes = append(t.Nodes, n)
 	}
 	r.cfg.Trace(t)
 }

@@ -1,0 +1,131 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A test that is about time runs in virtual time: in memory, nothing takes any
+// unless the test delays it, so durations are exact.
+
+// bed is a Redlock on in-memory masters, in a bubble.
+type bed struct {
+	*testing.T
+	masters *redlocktest.Masters
+	lock    *redlock.Redlock
+}
+
+const nodeTimeout = 200 * time.Millisecond
+
+// virtually runs f in a bubble with n masters and a Redlock on clients with
+// go-redis' default options.
+func virtually(t *testing.T, n int, cfg redlock.Config, f func(b *bed)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		// go-redis goes on dialling for a while after its client was closed.
+		t.Cleanup(func() { time.Sleep(10 * time.Second) })
+		b := &bed{T: t, masters: redlocktest.StartVirtual(t, n)}
+		b.lock = b.client(cfg)
+		f(b)
+	})
+}
+
+// client is one more Redlock on the masters, closed with the test.
+func (b *bed) client(cfg redlock.Config) *redlock.Redlock {
+	b.Helper()
+	r, err := redlock.New(b.masters.Clients(), cfg)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, r.Close()) })
+	return r
+}
+
+// took is the virtual time that f takes.
+func took(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
+
+// warm has connections made and scripts cached, so that nothing but the round
+// trips that a test is about takes time.
+func (b *bed) warm() {
+	b.Helper()
+	l := b.acquire("warm up", time.Second)
+	require.NoError(b, l.Extend(context.Background(), time.Second))
+	require.NoError(b, l.Release(context.Background()))
+	b.settle()
+	for i := range b.masters.Len() {
+		b.commands(i)
+	}
+}
+
+// has lists the masters that have the key.
+func (b *bed) has(key string) (which []int) {
+	for i, m := range b.masters.All() {
+		if m.Miniredis().Exists(key) {
+			which = append(which, i)
+		}
+	}
+	return which
+}
+
+// commands lists what reached master i since the last call, without handshakes.
+func (b *bed) commands(i int) (sent []string) {
+	m := b.masters.Master(i)
+	for _, c := range m.Commands() {
+		if !slices.Contains([]string{"HELLO", "CLIENT", "AUTH", "SELECT"}, c[0]) {
+			sent = append(sent, c[0])
+		}
+	}
+	m.ResetCommands()
+	return sent
+}
+
+// settle lets everything that is under way and takes no time come to its end.
+func (b *bed) settle() { synctest.Wait() }
+
+// stall hangs masters: they take requests and answer none until resumed.
+func (b *bed) stall(which ...int) {
+	for _, i := range which {
+		b.masters.Master(i).Stall()
+	}
+}
+
+func (b *bed) delay(request, reply time.Duration) {
+	for _, m := range b.masters.All() {
+		m.Delay(request, reply)
+	}
+}
+
+// steal puts somebody else's value under the key.
+func (b *bed) steal(key string, ttl time.Duration, which ...int) {
+	for _, i := range which {
+		m := b.masters.Master(i).Miniredis()
+		require.NoError(b, m.Set(key, "somebody else"))
+		if ttl > 0 {
+			m.SetTTL(key, ttl)
+		}
+	}
+}
+
+func (b *bed) acquire(key string, ttl time.Duration) *redlock.Lock {
+	b.Helper()
+	l, err := b.lock.TryAcquire(context.Background(), key, ttl)
+	require.NoError(b, err)
+	return l
+}
+
+// text is an error's, for tests of what it says.
+func text(err error) string { return fmt.Sprint(err) }
