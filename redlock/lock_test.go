@@ -1,0 +1,460 @@
+package redlock_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+func until(start time.Time, ttl time.Duration) time.Time {
+	return start.Add(ttl - clock.DefaultDrift.Of(ttl))
+}
+
+func TestExtendLengthensFromBeforeItWasSent(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, ttl)
+		time.Sleep(3 * time.Second)
+		b.delay(10*time.Millisecond, 10*time.Millisecond)
+		start := time.Now()
+		require.NoError(t, l.Extend(ctx, time.Minute))
+		assert.Equal(t, until(start, time.Minute), l.Until())
+		time.Sleep(20 * time.Millisecond)
+		for _, m := range b.masters.All() {
+			assert.Equal(t, time.Minute-30*time.Millisecond, m.Miniredis().TTL(key))
+		}
+	})
+}
+
+func TestExtendNeverShortens(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, time.Minute)
+		was := l.Until()
+		require.NoError(t, l.Extend(ctx, time.Second))
+		b.settle()
+		assert.Equal(t, was, l.Until())
+		for _, m := range b.masters.All() {
+			assert.Equal(t, time.Minute, m.Miniredis().TTL(key))
+		}
+	})
+}
+
+func TestExtendThatFindsNoQuorumChangesNothing(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, ttl)
+		b.settle()
+		was := l.Until()
+		b.masters.Kill(0, 1, 2)
+		err := l.Extend(ctx, time.Minute)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		// Case 18: redsync says "already taken" when Unlock or Extend fails.
+		assert.NotErrorIs(t, err, redlock.ErrHeld)
+		assert.NotContains(t, text(err), "held by another")
+		assert.Equal(t, was, l.Until())
+		assert.NoError(t, l.Context().Err(), "still valid")
+		require.NoError(t, b.masters.Restart(0, 1, 2))
+	})
+}
+
+func TestExtendOfALostLockEndsIt(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, ttl)
+		b.settle()
+		b.steal(key, time.Hour, 0, 1, 2)
+		err := l.Extend(ctx, ttl)
+		require.ErrorIs(t, err, redlock.ErrNotHeld)
+		assert.NotErrorIs(t, err, redlock.ErrHeld)
+		assert.Equal(t, redlock.ErrNotHeld, context.Cause(l.Context()))
+		b.settle()
+		for _, i := range []int{0, 1, 2} {
+			v, _ := b.masters.Master(i).Miniredis().Get(key)
+			assert.Equal(t, "somebody else", v)
+		}
+		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrNotHeld, "it never comes back")
+		err = l.Release(ctx)
+		assert.ErrorIs(t, err, redlock.ErrNotHeld)
+		b.settle()
+		assert.Equal(t, []int{0, 1, 2}, b.has(key), "what was left of ours went")
+	})
+}
+
+// Case 10: RedLock.net, aioredlock and redlock-rb put a lost key back when they
+// renew; redsync's SetNXOnExtend revives an expired lock.
+func TestExtendNeverCreatesAKey(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, ttl)
+		b.settle()
+		for _, m := range b.masters.All() {
+			m.Miniredis().Del(key)
+		}
+		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrNotHeld)
+		b.settle()
+		assert.Empty(t, b.has(key))
+
+		l = b.acquire(key, ttl)
+		b.settle()
+		b.commands(0)
+		time.Sleep(ttl)
+		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrExpired)
+		b.settle()
+		assert.Empty(t, b.has(key))
+		assert.Empty(t, b.commands(0), "nobody was asked")
+	})
+}
+
+func TestAnExtensionThatArrivesTooLateDoesNotCount(t *testing.T) {
+	virtually(t, 3, redlock.Config{NodeTimeout: time.Minute}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, ttl)
+		done := l.Context().Done()
+		b.settle()
+		time.Sleep(ttl - time.Second)
+		b.delay(0, 900*time.Millisecond)
+		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrExpired)
+		<-done
+		assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()))
+	})
+}
+
+// Case 14: a lock on 3 of 5; one restarts empty; somebody else gets 3.
+func TestASlimMajorityThatIsLostIsNoticed(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.masters.Kill(3, 4)
+		slim := b.acquire(key, ttl)
+		b.settle()
+		require.NoError(t, b.masters.Restart(3, 4))
+		require.NoError(t, b.masters.Master(2).RestartEmpty())
+		time.Sleep(2 * time.Second)
+		b.steal(key, time.Hour, 2, 3, 4)
+		b.warm() // the connections that broke are replaced
+		assert.ErrorIs(t, slim.Extend(ctx, ttl), redlock.ErrNotHeld)
+	})
+}
+
+func TestASlimLockGrowsBack(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.masters.Kill(3, 4)
+		l := b.acquire(key, time.Hour)
+		b.settle()
+		assert.Equal(t, []int{0, 1, 2}, b.has(key))
+		require.NoError(t, b.masters.Restart(3, 4))
+		time.Sleep(2 * time.Second)
+		require.NoError(t, l.Extend(ctx, time.Hour))
+		b.settle()
+		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key))
+		v, _ := b.masters.Master(4).Miniredis().Get(key)
+		assert.Equal(t, l.Value(), v)
+		// It now survives the loss of any two.
+		b.masters.Kill(0, 1)
+		require.NoError(t, l.Extend(ctx, time.Hour))
+		require.NoError(t, l.Release(ctx))
+		b.settle()
+		assert.Equal(t, []int{0, 1}, b.has(key), "the dead have kept theirs")
+		require.NoError(t, b.masters.Restart(0, 1))
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, b.has(key), "and are asked again when they are back")
+	})
+}
+
+func TestTopUpTakesNothingFromAnybody(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.steal(key, time.Hour, 4)
+		l := b.acquire(key, ttl)
+		require.NoError(t, l.Extend(ctx, ttl))
+		b.settle()
+		v, _ := b.masters.Master(4).Miniredis().Get(key)
+		assert.Equal(t, "somebody else", v)
+		require.NoError(t, l.Release(ctx))
+		b.settle()
+		assert.Equal(t, []int{4}, b.has(key))
+	})
+}
+
+func TestReleaseDeletesOnlyOurKey(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, ttl)
+		b.settle()
+		b.steal(key, ttl, 0, 1)
+		require.NoError(t, l.Release(ctx), "a majority had it until now")
+		b.settle()
+		assert.Equal(t, []int{0, 1}, b.has(key))
+		assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
+		err := l.Release(ctx)
+		assert.ErrorIs(t, err, redlock.ErrReleased)
+		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrReleased)
+	})
+}
+
+// Case 3: the script cache is lost between acquire and release.
+func TestReleaseSurvivesALostScriptCache(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, ttl)
+		b.settle()
+		for _, m := range b.masters.All() {
+			require.NoError(t, m.FlushScripts())
+			m.ResetCommands()
+		}
+		require.NoError(t, l.Extend(ctx, ttl))
+		b.settle()
+		assert.Equal(t, []string{"EVALSHA", "EVAL"}, b.commands(0))
+		for _, m := range b.masters.All() {
+			require.NoError(t, m.FlushScripts())
+		}
+		require.NoError(t, l.Release(ctx))
+		b.settle()
+		assert.Empty(t, b.has(key))
+	})
+}
+
+// Case 12: node-redlock retries the release of an expired lock for seconds.
+func TestReleaseOfAnExpiredLockReturnsAtOnce(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, ttl)
+		time.Sleep(ttl)
+		b.settle()
+		for i := range 5 {
+			b.commands(i)
+		}
+		var err error
+		assert.Zero(t, took(func() { err = l.Release(ctx) }))
+		require.ErrorIs(t, err, redlock.ErrNotHeld)
+		assert.ErrorIs(t, err, redlock.ErrExpired, "and by our own clock it was over")
+		time.Sleep(time.Minute)
+		for i := range 5 {
+			assert.LessOrEqual(t, len(b.commands(i)), 1, "nothing is retried")
+		}
+
+		// The keys outlive the validity by the drift: the release finds them,
+		// and does not hide that they no longer counted.
+		l = b.acquire(key, ttl)
+		b.settle()
+		time.Sleep(time.Until(l.Until()))
+		err = l.Release(ctx)
+		assert.ErrorIs(t, err, redlock.ErrExpired)
+		assert.NotErrorIs(t, err, redlock.ErrNotHeld)
+		b.settle()
+		assert.Empty(t, b.has(key))
+	})
+}
+
+func TestReleaseRunsOnACancelledContext(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		c, cancel := context.WithCancel(ctx)
+		l, err := b.lock.TryAcquire(c, key, ttl)
+		require.NoError(t, err)
+		b.settle()
+		cancel()
+		assert.NoError(t, l.Context().Err(), "the lock does not end with the context that acquired it")
+		require.NoError(t, l.Release(c))
+		b.settle()
+		assert.Empty(t, b.has(key))
+	})
+}
+
+func TestTheContextCarriesValuesButNoDeadline(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		type name struct{}
+		c, cancel := context.WithTimeout(context.WithValue(ctx, name{}, "v"), time.Second)
+		defer cancel()
+		l, err := b.lock.TryAcquire(c, key, ttl)
+		require.NoError(t, err)
+		assert.Equal(t, "v", l.Context().Value(name{}))
+		_, has := l.Context().Deadline()
+		assert.False(t, has)
+		time.Sleep(2 * time.Second)
+		assert.NoError(t, l.Context().Err())
+	})
+}
+
+// Case 13: two rueidislock holders overlapped for 2.5 s after a partition.
+func TestALossIsSignalledAtUntilWhateverTheNetworkDoes(t *testing.T) {
+	for _, keepAlive := range []bool{false, true} {
+		virtually(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *bed) {
+			l := b.acquire(key, ttl)
+			if keepAlive {
+				l.KeepAlive()
+			}
+			b.settle()
+			b.stall(0, 1, 2, 3, 4)
+			at := l.Until()
+			<-l.Context().Done()
+			assert.Equal(t, at, time.Now())
+			assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()))
+			for i := range 5 {
+				b.masters.Master(i).Resume()
+			}
+		})
+	}
+}
+
+func TestKeepAliveRenewsAtAThirdOfTheTtl(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, 9*time.Second)
+		l.KeepAlive()
+		l.KeepAlive() // again: nothing
+		b.settle()
+		for i := range 5 {
+			b.commands(i)
+		}
+		start := time.Now()
+		for n := 1; n <= 20; n++ {
+			time.Sleep(time.Until(start.Add(time.Duration(n)*3*time.Second - time.Millisecond)))
+			b.settle()
+			assert.Empty(t, b.commands(0), "too early")
+			time.Sleep(2 * time.Millisecond)
+			b.settle()
+			assert.Equal(t, []string{"EVALSHA"}, b.commands(0))
+			assert.Equal(t, until(start.Add(time.Duration(n)*3*time.Second), 9*time.Second), l.Until())
+		}
+		// It goes on with the ttl last asked for.
+		require.NoError(t, l.Extend(ctx, time.Minute))
+		time.Sleep(time.Hour)
+		assert.NoError(t, l.Context().Err())
+		assert.Greater(t, time.Until(l.Until()), 39*time.Second)
+		require.NoError(t, l.Release(ctx))
+	})
+}
+
+func TestARenewalThatFindsNoQuorumIsTriedAgain(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, 9*time.Second)
+		l.KeepAlive()
+		b.settle()
+		b.stall(0, 1, 2)
+		time.Sleep(8 * time.Second)
+		require.NoError(t, l.Context().Err())
+		for i := range 3 {
+			b.masters.Master(i).Resume()
+		}
+		time.Sleep(time.Minute)
+		assert.NoError(t, l.Context().Err(), "it came through before Until")
+		require.NoError(t, l.Release(ctx))
+	})
+}
+
+func TestRenewalFindsTheLossAndSaysSo(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, 9*time.Second)
+		l.KeepAlive()
+		b.settle()
+		b.steal(key, time.Hour, 0, 2, 4)
+		start := time.Now()
+		<-l.Context().Done()
+		assert.Equal(t, 3*time.Second, time.Since(start))
+		assert.Equal(t, redlock.ErrNotHeld, context.Cause(l.Context()))
+	})
+}
+
+// Case 11: orphans of RedLock.net were renewed for days after their release.
+func TestNothingRenewsAfterRelease(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		for range 50 {
+			l := b.acquire(key, 30*time.Millisecond)
+			l.KeepAlive()
+			// Somewhere around the moment at which a renewal is under way.
+			time.Sleep(10 * time.Millisecond)
+			if err := l.Release(ctx); err != nil {
+				require.NoError(t, err)
+			}
+			b.settle()
+			for i := range 5 {
+				sent := b.commands(i)
+				n := len(sent)
+				require.NotEmpty(t, sent)
+				assert.Equal(t, "EVALSHA", sent[n-1])
+			}
+			assert.Empty(t, b.has(key))
+			time.Sleep(time.Second)
+			for i := range 5 {
+				assert.Empty(t, b.commands(i))
+			}
+		}
+	})
+}
+
+// Case 17: one Lock used by many goroutines (redsync's Mutex is mutable).
+func TestALockIsSafeForConcurrentUse(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, time.Second)
+		l.KeepAlive()
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var released []error
+		for i := range 64 {
+			wg.Go(func() {
+				switch i % 4 {
+				case 0:
+					_ = l.Extend(ctx, time.Second)
+				case 1:
+					_ = l.Until()
+					_ = context.Cause(l.Context())
+				case 2:
+					l.KeepAlive()
+				case 3:
+					time.Sleep(10 * time.Millisecond)
+					err := l.Release(ctx)
+					mu.Lock()
+					released = append(released, err)
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		won := 0
+		for _, err := range released {
+			if err == nil {
+				won++
+			} else {
+				assert.ErrorIs(t, err, redlock.ErrReleased)
+			}
+		}
+		assert.Equal(t, 1, won, "one release is the release")
+		b.settle()
+		assert.Empty(t, b.has(key))
+	})
+}
+
+// A client whose clock runs 0.9 % fast or slow keeps what Until promises: the
+// keys are still there when its lock ends.
+func TestSkewedClocksWithinTheDrift(t *testing.T) {
+	for _, rate := range []float64{0.991, 1, 1.009} {
+		virtually(t, 5, redlock.Config{}, func(b *bed) {
+			c := clock.Skewed(clock.System(), rate, -time.Hour)
+			r := b.client(redlock.Config{Clock: c})
+			l, err := r.TryAcquire(ctx, key, ttl)
+			require.NoError(t, err)
+			b.settle()
+			<-l.Context().Done()
+			assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key), "rate %v", rate)
+			assert.False(t, c.Now().Before(l.Until()))
+		})
+	}
+}
+
+func TestLocksOfManyKeysAreIndependent(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		var locks []*redlock.Lock
+		for _, k := range []string{"a", "b", "{a}b", "ключ", "with space\r\n", string(make([]byte, 3))} {
+			locks = append(locks, b.acquire(k, ttl))
+			_, err := b.lock.TryAcquire(ctx, k, ttl)
+			assert.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		slices.Reverse(locks)
+		for _, l := range locks {
+			require.NoError(t, l.Release(ctx))
+		}
+	})
+}

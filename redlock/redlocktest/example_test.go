@@ -1,0 +1,65 @@
+package redlocktest_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// In a test, redlocktest.Start(t, 3) stands for New and Close.
+func Example() {
+	masters, err := redlocktest.New(3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer masters.Close()
+
+	// A client that tries once: what fails here is meant to fail.
+	ctx := context.Background()
+	client := masters.Master(0).Client(func(o *redis.Options) {
+		o.MaxRetries = -1
+		o.DialerRetries = 1
+	})
+	fmt.Println("set:", client.Set(ctx, "greeting", "hello", 0).Val())
+
+	masters.Kill(0)
+	fmt.Println("dead:", client.Get(ctx, "greeting").Err() != nil)
+
+	if err := masters.Restart(0); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("restarted:", client.Get(ctx, "greeting").Val())
+
+	if err := masters.Master(0).RestartEmpty(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("restarted without memory:", client.Get(ctx, "greeting").Err())
+	// Output:
+	// set: OK
+	// dead: true
+	// restarted: hello
+	// restarted without memory: redis: nil
+}
+
+// A reply that gets lost leaves the caller in the dark, and the key in place.
+func ExampleMaster_LoseReplies() {
+	masters, err := redlocktest.New(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer masters.Close()
+	master := masters.Master(0)
+
+	ctx := context.Background()
+	client := master.Client(func(o *redis.Options) { o.MaxRetries = -1 })
+	master.LoseReplies(1)
+	fmt.Println("failed:", client.Set(ctx, "key", "value", 0).Err() != nil)
+	fmt.Println("keys:", master.Miniredis().Keys())
+	// Output:
+	// failed: true
+	// keys: [key]
+}

@@ -1,0 +1,136 @@
+package redlocktest
+
+import "time"
+
+// faults says what a master's link does to its traffic. The master's mutex
+// guards it.
+type faults struct {
+	request, reply time.Duration
+	loseRequests   int
+	loseReplies    int
+	gate           chan struct{} // closed while the master is not stalled
+}
+
+func newFaults() faults {
+	f := faults{gate: make(chan struct{})}
+	close(f.gate)
+	return f
+}
+
+func (f *faults) stalled() bool {
+	select {
+	case <-f.gate:
+		return false
+	default:
+		return true
+	}
+}
+
+func (f *faults) resume() {
+	if f.stalled() {
+		close(f.gate)
+	}
+}
+
+// Stall stops the master as SIGSTOP stops a server: it goes on accepting
+// connections and taking bytes, on old connections and new, and executes
+// nothing. Of a command that had reached the server before, the reply still
+// goes out. Stalling a stalled master does nothing.
+func (m *Master) Stall() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.faults.stalled() {
+		m.faults.gate = make(chan struct{})
+	}
+}
+
+// Resume ends a stall as SIGCONT does: what has been sent meanwhile is
+// executed, also for clients that have hung up since, and a key that is set
+// then gets its full ttl.
+func (m *Master) Resume() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults.resume()
+}
+
+// Delay makes what is sent from now on arrive later: a request by the first
+// delay and its reply by the second, 0 for none. Order is kept, any number of
+// messages can be under way, and those already under way keep the delay they
+// had. The end of a connection travels behind what was sent before it, so a
+// request arrives late also if its client gives up. Connecting takes no time.
+func (m *Master) Delay(request, reply time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults.request, m.faults.reply = request, reply
+}
+
+// LoseReplies makes the master execute each of the next n requests, on
+// whatever connections they come, and cut the connection in place of a reply.
+// 0 calls off what is outstanding.
+//
+// A request is what a client sends in one go, a command or a pipeline. A
+// connection's handshake (HELLO, AUTH, SELECT, CLIENT, READONLY) is not
+// counted and passes. A client that retries uses up another loss.
+func (m *Master) LoseReplies(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults.loseReplies = max(n, 0)
+}
+
+// LoseRequests makes each of the next n requests, as counted by
+// [Master.LoseReplies], vanish before it reaches the master, and cuts its
+// connection. 0 calls off what is outstanding. If both kinds of loss are
+// outstanding, requests are lost first.
+func (m *Master) LoseRequests(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults.loseRequests = max(n, 0)
+}
+
+// fate is what becomes of a request.
+type fate int
+
+const (
+	pass fate = iota
+	loseRequest
+	loseReply
+)
+
+// draw decides about a request that has just been sent.
+func (m *Master) draw(commands []command) fate {
+	if isHandshake(commands) {
+		return pass
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch f := &m.faults; {
+	case f.loseRequests > 0:
+		f.loseRequests--
+		return loseRequest
+	case f.loseReplies > 0:
+		f.loseReplies--
+		return loseReply
+	}
+	return pass
+}
+
+// requestDue and replyDue say when what is sent now arrives; the zero time
+// means at once.
+func (m *Master) requestDue() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return due(m.faults.request)
+}
+
+func (m *Master) replyDue() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return due(m.faults.reply)
+}
+
+func due(delay time.Duration) time.Time {
+	if delay <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(delay)
+}

@@ -1,0 +1,102 @@
+package redlocktest
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// packet is what travels one way over a link: a command, some bytes of
+// replies, or the end.
+type packet struct {
+	command
+	due time.Time // when it arrives; zero: at once
+	end bool
+}
+
+// flow is one direction of a link, first in, first out. It takes any amount,
+// so that a sender is never held up by a slow receiver: a socket's buffers do
+// the same for as much as a lock client ever sends.
+type flow struct {
+	mu      sync.Mutex
+	packets []packet
+	filled  chan struct{} // room for one signal: there may be packets
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func newFlow() *flow {
+	return &flow{filled: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// send hands packets over and never blocks.
+func (f *flow) send(packets ...packet) {
+	f.mu.Lock()
+	f.packets = append(f.packets, packets...)
+	f.mu.Unlock()
+	select {
+	case f.filled <- struct{}{}:
+	default: // the signal that is there covers these packets too
+	}
+}
+
+// receive returns the next packet once it is due. Its error is io.EOF at the
+// end of the flow or when it has been closed, and os.ErrDeadlineExceeded when
+// expired is closed first; then nothing is lost. One goroutine receives at a
+// time.
+func (f *flow) receive(expired <-chan struct{}) (packet, error) {
+	for {
+		select {
+		case <-f.closed:
+			return packet{}, io.EOF
+		case <-expired:
+			return packet{}, os.ErrDeadlineExceeded
+		default:
+		}
+		next, ok := f.peek()
+		wait, stop := f.filled, func() bool { return true }
+		var arrival <-chan time.Time
+		if ok {
+			left := time.Until(next.due)
+			if next.due.IsZero() || left <= 0 {
+				if next.end {
+					f.close()
+					continue
+				}
+				f.drop()
+				return next, nil
+			}
+			timer := time.NewTimer(left)
+			wait, arrival, stop = nil, timer.C, timer.Stop
+		}
+		select {
+		case <-wait:
+		case <-arrival:
+		case <-f.closed:
+		case <-expired:
+		}
+		stop()
+	}
+}
+
+// peek returns the first packet and leaves it in place.
+func (f *flow) peek() (packet, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.packets) == 0 {
+		return packet{}, false
+	}
+	return f.packets[0], true
+}
+
+// drop removes the first packet.
+func (f *flow) drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.packets[0] = packet{} // let go of its bytes
+	f.packets = f.packets[1:]
+}
+
+// close discards what is under way.
+func (f *flow) close() { f.once.Do(func() { close(f.closed) }) }

@@ -1,0 +1,204 @@
+package redlocktest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// link is one connection between a client and a master. At the client's side
+// is a socket or a virtualConn, which feeds requests in, receives replies and
+// hangs up.
+//
+//	client ── feed ──▶ requests ──▶ serverEnd.Read ──▶ miniredis
+//	client ◀─receive── replies ◀── serverEnd.Write ◀── miniredis
+//
+// The server gets one command at a time, so that a stall takes hold between
+// two commands of a pipeline. It learns of the client's end only behind the
+// requests sent before, and closes its end when it has executed the last of
+// them; that is how the link knows that a request whose reply is to be lost
+// has been executed.
+type link struct {
+	master   *Master
+	requests *flow
+	replies  *flow
+	mute     atomic.Bool // replies are lost
+
+	mu      sync.Mutex // never held while anything blocks
+	pending []byte     // the beginning of a command
+	request []command  // complete commands not yet sent on
+	over    bool       // nothing more is taken from the client
+
+	abort   func()        // ends what the client's side is at
+	holders atomic.Int32  // the server and the goroutines of the client's side
+	done    chan struct{} // closed when none of them is left
+}
+
+// newLink returns a link on which n goroutines work at the client's side. Each
+// releases the link when it ends.
+func newLink(m *Master, n int32, abort func()) *link {
+	l := &link{
+		master:   m,
+		requests: newFlow(),
+		replies:  newFlow(),
+		abort:    abort,
+		done:     make(chan struct{}),
+	}
+	l.holders.Store(n + 1)
+	return l
+}
+
+// serve hands the link to the server, which starts goroutines of its own.
+func (l *link) serve(s *server.Server) { s.ServeConn(&serverEnd{link: l}) }
+
+// sever cuts the connection at once, and with it all that is under way.
+func (l *link) sever() {
+	l.requests.close()
+	l.replies.close()
+	l.abort()
+}
+
+func (l *link) release() {
+	if l.holders.Add(-1) > 0 {
+		return
+	}
+	l.master.mu.Lock()
+	delete(l.master.links, l)
+	l.master.mu.Unlock()
+	close(l.done)
+}
+
+// feed takes bytes from the client. It reports false if it wants no more.
+func (l *link) feed(p []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return false
+	}
+	commands, rest, bad := parseCommands(append(l.pending, p...))
+	l.request, l.pending = append(l.request, commands...), rest
+	if bad {
+		l.finish() // what is no command ends its connection
+	} else if len(l.pending) == 0 {
+		// A client writes whole commands, so the rest of one that has begun
+		// belongs to the same request.
+		l.submit()
+	}
+	return !l.over
+}
+
+// hangUp tells the link that the client is gone.
+func (l *link) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.finish()
+	}
+}
+
+// submit sends a request on its way, unless it is to be lost.
+func (l *link) submit() {
+	request := l.request
+	l.request = nil
+	if len(request) == 0 {
+		return
+	}
+	fate := l.master.draw(request)
+	if fate == loseRequest {
+		l.replies.close() // whoever receives takes that for the end
+		l.finish()
+		return
+	}
+	if fate == loseReply {
+		l.mute.Store(true)
+	}
+	due := l.master.requestDue()
+	packets := make([]packet, len(request))
+	for i, c := range request {
+		packets[i] = packet{command: c, due: due}
+	}
+	l.requests.send(packets...)
+	if fate == loseReply {
+		l.finish()
+	}
+}
+
+// finish tells the server, behind all requests, that there are no more.
+func (l *link) finish() {
+	if l.over {
+		return
+	}
+	l.submit()
+	if l.over {
+		return // the last request was to be lost
+	}
+	l.over = true
+	l.pending = nil
+	l.requests.send(packet{end: true, due: l.master.requestDue()})
+}
+
+// serverEnd is the server's end of a link. Its Write never blocks, which
+// matters: miniredis publishes messages with its one mutex held.
+type serverEnd struct {
+	*link
+	rest []byte // of the command being read
+	once sync.Once
+}
+
+func (e *serverEnd) Read(p []byte) (int, error) {
+	if len(e.rest) == 0 {
+		next, err := e.requests.receive(nil)
+		if err != nil || !e.enter(next.args) {
+			return 0, io.EOF
+		}
+		e.rest = next.raw
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// enter waits while the master is stalled and records the command that goes
+// in. It reports false if the link ends first.
+func (e *serverEnd) enter(args []string) bool {
+	for {
+		stalled := e.master.record(args)
+		if stalled == nil {
+			return true
+		}
+		select {
+		case <-stalled:
+		case <-e.requests.closed:
+			return false
+		}
+	}
+}
+
+func (e *serverEnd) Write(p []byte) (int, error) {
+	if !e.mute.Load() {
+		e.replies.send(packet{command: command{raw: append([]byte(nil), p...)}, due: e.master.replyDue()})
+	}
+	return len(p), nil
+}
+
+// Close is called by the server when it has executed what it read.
+func (e *serverEnd) Close() error {
+	e.once.Do(func() {
+		e.requests.close()
+		e.replies.send(packet{end: true, due: e.master.replyDue()})
+		e.release()
+	})
+	return nil
+}
+
+// The server asks for none of these.
+
+func (e *serverEnd) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (e *serverEnd) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (e *serverEnd) SetDeadline(time.Time) error      { return nil }
+func (e *serverEnd) SetReadDeadline(time.Time) error  { return nil }
+func (e *serverEnd) SetWriteDeadline(time.Time) error { return nil }

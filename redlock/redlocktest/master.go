@@ -1,0 +1,158 @@
+package redlocktest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"sync"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// virtualPoolSize is above any number of callers that a test puts on one
+// client. A caller that has to wait for a connection takes a timer from a pool
+// that go-redis shares between all clients of the process, and a timer made in
+// one bubble crashes the next.
+const virtualPoolSize = 4096
+
+// Master is one in-memory Redis master and the link in front of it. Its
+// methods are safe for concurrent use.
+type Master struct {
+	addr    string
+	virtual bool
+	redis   *miniredis.Miniredis
+	server  *server.Server
+
+	// turn holds one token, taken by whoever kills, restarts or closes the
+	// master. It is a channel because that takes a while, and who waits for a
+	// mutex stops the clock of a synctest bubble.
+	turn chan struct{}
+
+	mu       sync.Mutex // never held while anything blocks
+	closed   bool
+	up       bool
+	listener *listener // nil if virtual or down
+	links    map[*link]struct{}
+	clients  []*redis.Client
+	password string
+	faults   faults
+	commands [][]string
+}
+
+// newMaster returns the i-th master of a set, up and empty.
+func newMaster(i int, virtual bool) (*Master, error) {
+	m := &Master{
+		virtual: virtual,
+		redis:   miniredis.NewMiniRedis(),
+		turn:    make(chan struct{}, 1),
+		links:   map[*link]struct{}{},
+		faults:  newFaults(),
+	}
+	m.redis.ClockTTL(true)
+
+	// The first Dial starts miniredis without a listener; what serves a
+	// connection from then on is ours to choose.
+	first, err := m.redis.Dial()
+	if err != nil {
+		return nil, err
+	}
+	first.Close()
+	m.server = m.redis.Server()
+
+	if virtual {
+		m.addr = virtualAddr(i)
+	}
+	if err := m.start(); err != nil {
+		m.redis.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Addr returns the master's host and port, the same for its whole life. The
+// address of a virtual master cannot be dialled and only names it.
+func (m *Master) Addr() string { return m.addr }
+
+// URL returns the master's URL as redis.ParseURL takes it, with the password
+// of [Master.SetPassword] if there is one, or "" for a virtual master.
+func (m *Master) URL() string {
+	if m.virtual {
+		return ""
+	}
+	u := url.URL{Scheme: "redis", Host: m.addr}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.password != "" {
+		u.User = url.UserPassword("", m.password)
+	}
+	return u.String()
+}
+
+// Client returns a new client of this master, with go-redis's default options
+// as changed by configure. [Masters.Close] closes it; the caller may do so
+// earlier.
+//
+// Only what reaches the master is set: the address and, if there is one, the
+// password. A virtual master's client also gets the dialer, maintenance
+// notifications off and a pool of 4096, without which go-redis does not live
+// in a synctest bubble; configure can change these too.
+func (m *Master) Client(configure ...func(*redis.Options)) *redis.Client {
+	m.mu.Lock()
+	opts := &redis.Options{Addr: m.addr, Password: m.password}
+	m.mu.Unlock()
+	if m.virtual {
+		opts.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return m.dialVirtual(ctx) }
+		opts.PoolSize = virtualPoolSize
+		opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	}
+	for _, f := range configure {
+		f(opts)
+	}
+	client := redis.NewClient(opts)
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clients = append(m.clients, client)
+	return client
+}
+
+// Miniredis returns the server behind the link, for a look at keys and ttls
+// past every fault, also while the master is dead, and for what only miniredis
+// can do, such as SetError, a hook or an ACL user. It is the same server for
+// the master's whole life. Do not start or close it.
+func (m *Master) Miniredis() *miniredis.Miniredis { return m.redis }
+
+// SetPassword makes connections from now on authenticate as the default user;
+// "" lifts it. Clients and URLs handed out earlier do not know it, and a
+// connection that has not authenticated is refused from its next command. Call
+// it while no client is connecting: miniredis reads passwords without a lock.
+func (m *Master) SetPassword(password string) {
+	m.redis.RequireAuth(password)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.password = password
+}
+
+// close kills the master for good and closes its clients.
+func (m *Master) close() error {
+	m.mu.Lock()
+	m.closed = true
+	clients := m.clients
+	m.clients = nil
+	m.mu.Unlock()
+
+	// Clients first: one that outlives its server redials and complains.
+	var errs []error
+	for _, c := range clients {
+		if err := c.Close(); !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	m.Kill()
+	m.redis.Close()
+	return errors.Join(errs...)
+}

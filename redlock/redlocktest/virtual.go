@@ -1,0 +1,117 @@
+package redlocktest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// virtualAddr names the i-th virtual master: 10.0.0.1:6379 and up. It is an IP
+// literal because go-redis asks the resolver about a name, and the resolver
+// lives outside of a bubble.
+func virtualAddr(i int) string {
+	n := i + 1
+	ip := netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
+	return netip.AddrPortFrom(ip, 6379).String()
+}
+
+// dialVirtual connects to a virtual master, or fails as dialling a closed port
+// fails.
+func (m *Master) dialVirtual(ctx context.Context) (net.Conn, error) {
+	remote := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(m.addr))
+	err := ctx.Err()
+	if err == nil {
+		l := newLink(m, 0, func() {})
+		if m.admit(l) {
+			return &virtualConn{link: l, remote: remote, read: newDeadline(), write: newDeadline()}, nil
+		}
+		err = os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	}
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: remote, Err: err}
+}
+
+// virtualConn is a client's connection to a virtual master. It passes for a TCP
+// connection: it has the master's address, its writes succeed until the client
+// itself closes it, and that the master did is what a read tells. It runs no
+// goroutine, which keeps bubbles with many connections small.
+type virtualConn struct {
+	link        *link
+	remote      net.Addr
+	read, write *deadline
+	once        sync.Once
+	closed      atomic.Bool
+	rest        []byte // of the replies received last
+}
+
+func (c *virtualConn) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 || c.closed.Load() {
+		next, err := c.link.replies.receive(c.read.expired())
+		switch {
+		case c.closed.Load():
+			return 0, c.fail("read", net.ErrClosed)
+		case errors.Is(err, io.EOF):
+			return 0, io.EOF
+		case err != nil:
+			return 0, c.fail("read", err)
+		}
+		c.rest = next.raw
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+func (c *virtualConn) Write(p []byte) (int, error) {
+	if c.closed.Load() {
+		return 0, c.fail("write", net.ErrClosed)
+	}
+	select {
+	case <-c.write.expired():
+		return 0, c.fail("write", os.ErrDeadlineExceeded)
+	default:
+	}
+	c.link.feed(p)
+	return len(p), nil
+}
+
+func (c *virtualConn) Close() error {
+	err := c.fail("close", net.ErrClosed)
+	c.once.Do(func() {
+		c.closed.Store(true)
+		c.link.hangUp()
+		c.link.replies.close() // ends a read
+		c.read.set(time.Time{})
+		c.write.set(time.Time{})
+		err = nil
+	})
+	return err
+}
+
+func (c *virtualConn) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(10, 255, 255, 254)} }
+func (c *virtualConn) RemoteAddr() net.Addr { return c.remote }
+
+func (c *virtualConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+func (c *virtualConn) SetReadDeadline(t time.Time) error  { return c.setDeadline(c.read, t) }
+func (c *virtualConn) SetWriteDeadline(t time.Time) error { return c.setDeadline(c.write, t) }
+
+func (c *virtualConn) setDeadline(d *deadline, t time.Time) error {
+	if c.closed.Load() {
+		return c.fail("set", net.ErrClosed)
+	}
+	d.set(t)
+	return nil
+}
+
+func (c *virtualConn) fail(op string, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Addr: c.remote, Err: err}
+}

@@ -1,0 +1,187 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// Case 19: redsync gives up after 32 tries although the context has time.
+func TestAcquireWaitsUntilItIsItsTurn(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		other := b.client(redlock.Config{})
+		l := b.acquire(key, time.Hour)
+		time.AfterFunc(time.Minute, func() { _ = l.Release(ctx) })
+		start := time.Now()
+		got, err := other.Acquire(ctx, key, ttl)
+		require.NoError(t, err)
+		waited := time.Since(start)
+		assert.GreaterOrEqual(t, waited, time.Minute)
+		assert.LessOrEqual(t, waited, time.Minute+200*time.Millisecond, "a pause is 100 ms at most")
+		require.NoError(t, got.Release(ctx))
+	})
+}
+
+func TestAcquireDoesNotSleepPastTheHoldersTtl(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		for range 20 {
+			b.steal(key, 40*time.Millisecond, 0, 1, 2, 3, 4)
+			start := time.Now()
+			l, err := b.lock.Acquire(ctx, key, ttl)
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond)
+			assert.LessOrEqual(t, time.Since(start), 42*time.Millisecond)
+			require.NoError(t, l.Release(ctx))
+			b.settle()
+		}
+	})
+}
+
+// Only as many nodes as a majority needs must be free for it to be worth a try.
+func TestAcquireLooksWhenAMajorityCanBeFree(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.steal(key, time.Hour, 0, 1)
+		b.steal(key, 30*time.Millisecond, 2)
+		start := time.Now()
+		l, err := b.lock.Acquire(ctx, key, ttl)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, time.Since(start), 100*time.Millisecond)
+		require.NoError(t, l.Release(ctx))
+	})
+}
+
+func TestACancelledWaitSaysWhyItWaited(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.steal(key, time.Hour, 0, 1, 2, 3, 4)
+		c, cancel := context.WithTimeoutCause(ctx, 3*time.Second, errors.New("the boss is impatient"))
+		defer cancel()
+		var err error
+		assert.Equal(t, 3*time.Second, took(func() { _, err = b.lock.Acquire(c, key, ttl) }))
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.ErrorIs(t, err, context.Cause(c))
+		assert.Contains(t, text(err), "the boss is impatient")
+
+		// Case 18: rueidislock's waiter reports only "context deadline
+		// exceeded" when Redis hangs.
+		b.stall(0, 1, 2)
+		c, cancel = context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		assert.Equal(t, 3*time.Second, took(func() { _, err = b.lock.Acquire(c, key, ttl) }))
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorIs(t, err, redlock.ErrHeld)
+	})
+}
+
+// Case 15: a retry is blocked by its own minority, when the value is reused or
+// what an attempt got is not given back before the next.
+func TestARetryIsNotBlockedByItsOwnMinority(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.steal(key, 250*time.Millisecond, 0, 1, 2)
+		l, err := b.lock.Acquire(ctx, key, ttl)
+		require.NoError(t, err)
+		b.settle()
+		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key))
+		values := map[string]bool{}
+		sets := 0
+		for _, c := range b.masters.Master(4).Commands() {
+			if c[0] == "SET" {
+				sets++
+				values[c[2]] = true
+			}
+		}
+		assert.Greater(t, sets, 2)
+		assert.Len(t, values, sets, "a fresh value for every attempt")
+		require.NoError(t, l.Release(ctx))
+	})
+}
+
+// Case 22: a failed acquisition leaves no state behind, here or there.
+func TestFailedAttemptsLeaveNothing(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.steal(key, 0, 0, 1, 2) // for ever
+		for range 100 {
+			_, err := b.lock.TryAcquire(ctx, key, time.Hour)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			b.settle()
+			assert.Equal(t, []int{0, 1, 2}, b.has(key))
+		}
+		// What had been granted in vain by the decision is free on return.
+		for i := range 3 {
+			b.masters.Master(i).Delay(5*time.Millisecond, 0)
+		}
+		for range 10 {
+			_, err := b.lock.TryAcquire(ctx, key, time.Hour)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			assert.Equal(t, []int{0, 1, 2}, b.has(key))
+		}
+		for i := range 3 {
+			b.masters.Master(i).Miniredis().Del(key)
+		}
+		require.NoError(t, b.acquire(key, ttl).Release(ctx))
+	})
+}
+
+func TestAcquireWaitsForAQuorumToComeBack(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.masters.Kill(0, 1)
+		time.AfterFunc(10*time.Second, func() { assert.NoError(t, b.masters.Restart(0, 1)) })
+		start := time.Now()
+		l, err := b.lock.Acquire(ctx, key, ttl)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, time.Since(start), 10*time.Second)
+		assert.LessOrEqual(t, time.Since(start), 12*time.Second)
+		require.NoError(t, l.Release(ctx))
+	})
+}
+
+func TestContendersTakeTurns(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		// Case 24: all share one key, and a checker decides.
+		held, acquired := 0, 0
+		done := make(chan error, 8)
+		for range 8 {
+			r := b.client(redlock.Config{})
+			go func() {
+				for range 10 {
+					l, err := r.Acquire(ctx, key, time.Minute)
+					if err != nil {
+						done <- err
+						return
+					}
+					held++ // unguarded: the lock is the guard
+					acquired++
+					if held != 1 {
+						done <- errors.New("two holders")
+						return
+					}
+					time.Sleep(time.Millisecond)
+					held--
+					if err := l.Release(ctx); err != nil {
+						done <- err
+						return
+					}
+				}
+				done <- nil
+			}()
+		}
+		for range 8 {
+			require.NoError(t, <-done)
+		}
+		assert.Equal(t, 80, acquired)
+		b.settle()
+		assert.Empty(t, b.has(key))
+	})
+}
