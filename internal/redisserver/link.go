@@ -1,0 +1,225 @@
+package redisserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Link is a proxy in front of one server: clients dial Addr instead, and what
+// they say and hear can be held back, delayed and lost. It passes bytes on in
+// order and knows nothing of what they mean, but for CutReplies. Its methods are
+// safe for concurrent use and take effect on connections that exist already,
+// for bytes not yet passed on.
+//
+// A Cluster or Sentinel client learns the servers' own addresses and goes around
+// a Link, unless its Dialer is changed.
+type Link struct {
+	port    *reservation
+	network string
+	target  string
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+
+	mu       sync.Mutex
+	listener net.Listener // nil while refusing
+	conns    map[*linkConn]bool
+	gate     chan struct{} // closed while bytes may pass
+	delay    [2]time.Duration
+	cuts     int
+	cutOnly  []string // names of the commands whose replies to cut; empty: any
+}
+
+// Directions of a connection's bytes.
+const (
+	up   = iota // from the client to the server
+	down        // back
+)
+
+// NewLink puts a Link in front of target, an address as of [Server.Addr], and
+// closes it when the test ends.
+func NewLink(tb TB, target string) *Link {
+	tb.Helper()
+	l, err := OpenLink(target)
+	if err != nil {
+		tb.Fatalf("%v", err)
+		return nil
+	}
+	tb.Cleanup(l.Close)
+	return l
+}
+
+// OpenLink is NewLink for callers without a test: the caller closes it.
+func OpenLink(target string) (*Link, error) {
+	l := &Link{
+		network: "tcp",
+		target:  target,
+		conns:   make(map[*linkConn]bool),
+		gate:    make(chan struct{}),
+	}
+	if filepath.IsAbs(target) {
+		l.network = "unix"
+	}
+	close(l.gate)
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	for try := 1; ; try++ {
+		port, err := reserve()
+		if err != nil {
+			return nil, err
+		}
+		l.port = port
+		if err = l.Accept(); err == nil {
+			return l, nil
+		}
+		port.release()
+		if try == portTries {
+			return nil, err
+		}
+	}
+}
+
+// Addr is the host and port that clients dial. It stays the same for the Link's
+// life.
+func (l *Link) Addr() string { return l.port.addr() }
+
+// Stall holds back all bytes, in both directions, as a hung server or a cut
+// cable would: connections and bytes are accepted and nothing comes out. Even
+// the end of a connection is held back.
+func (l *Link) Stall() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.gate:
+		l.gate = make(chan struct{})
+	default: // stalled already
+	}
+}
+
+// Resume passes on what Stall has held back.
+func (l *Link) Resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.gate:
+	default:
+		close(l.gate)
+	}
+}
+
+// Delay makes every byte to the server arrive d later than it was sent. Bytes
+// sent one after the other are under way together, and their order is kept,
+// also when the delay is changed.
+func (l *Link) Delay(d time.Duration) { l.setDelay(up, d) }
+
+// DelayReplies is Delay for bytes from the server.
+func (l *Link) DelayReplies(d time.Duration) { l.setDelay(down, d) }
+
+func (l *Link) setDelay(direction int, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.delay[direction] = d
+}
+
+// Refuse lets nobody connect any more, as if no process listened; connections
+// that exist go on.
+func (l *Link) Refuse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.listener != nil {
+		_ = l.listener.Close()
+		l.listener = nil
+	}
+}
+
+// Accept ends Refuse. On an error the Link goes on refusing.
+func (l *Link) Accept() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.listener != nil {
+		return nil
+	}
+	if err := l.ctx.Err(); err != nil {
+		return fmt.Errorf("redisserver: link is closed: %w", err)
+	}
+	listener, err := net.Listen("tcp", l.port.addr())
+	if err != nil {
+		return fmt.Errorf("redisserver: link: %w", err)
+	}
+	l.listener = listener
+	l.work.Go(func() { l.serve(listener) })
+	return nil
+}
+
+// Break closes every connection on both sides. Bytes held back or delayed are
+// lost.
+func (l *Link) Break() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		c.close()
+	}
+}
+
+// Close ends the Link and all its connections, as Refuse and Break, and returns
+// when all its goroutines have ended. Further calls do nothing.
+func (l *Link) Close() {
+	l.cancel()
+	l.Refuse()
+	l.Break()
+	l.work.Wait()
+	l.port.release()
+}
+
+func (l *Link) serve(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return // closed by Refuse
+		}
+		l.work.Go(func() { l.connect(client) })
+	}
+}
+
+// connect dials the server and joins the two. A client whose server cannot be
+// reached sees its connection end.
+func (l *Link) connect(client net.Conn) {
+	defer client.Close()
+	var dialer net.Dialer
+	server, err := dialer.DialContext(l.ctx, l.network, l.target)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	c := &linkConn{link: l, ctx: ctx, cancel: cancel, client: client, server: server}
+	l.mu.Lock()
+	l.conns[c] = true
+	l.mu.Unlock()
+	if l.ctx.Err() != nil { // closed before Close could see this connection
+		return
+	}
+	defer func() {
+		l.mu.Lock()
+		delete(l.conns, c)
+		l.mu.Unlock()
+	}()
+	c.run()
+}
+
+// passage waits until bytes may pass, or the connection ends.
+func (l *Link) passage(ctx context.Context) error {
+	l.mu.Lock()
+	gate := l.gate
+	l.mu.Unlock()
+	select {
+	case <-gate:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,55 @@
+package redisserver
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// serverLog takes what a server prints: it closes ready at the line that says
+// so, and keeps the last lines for error messages.
+type serverLog struct {
+	ready chan struct{}
+
+	mu     sync.Mutex
+	marker string // lower case; empty once seen
+	part   []byte // of a line not yet ended
+	tail   []string
+}
+
+const tailLines = 30
+
+func newServerLog(marker string) *serverLog {
+	return &serverLog{ready: make(chan struct{}), marker: strings.ToLower(marker)}
+}
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.part = append(l.part, p...)
+	for {
+		line, rest, found := bytes.Cut(l.part, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		l.line(string(line))
+		l.part = rest
+	}
+}
+
+func (l *serverLog) line(line string) {
+	l.tail = append(l.tail, line)
+	if len(l.tail) > tailLines {
+		l.tail = l.tail[1:]
+	}
+	if l.marker != "" && strings.Contains(strings.ToLower(line), l.marker) {
+		l.marker = ""
+		close(l.ready)
+	}
+}
+
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(append(l.tail[:len(l.tail):len(l.tail)], string(l.part)), "\n")
+}

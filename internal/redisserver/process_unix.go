@@ -1,0 +1,19 @@
+//go:build unix && !linux
+
+package redisserver
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// dieWithParent cannot be asked of these kernels; guard does it.
+func dieWithParent(*exec.Cmd) {}
+
+func guard(pid int) (release func(), err error) { return watchdog(pid) }
+
+func suspended(pid int) (bool, error) {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return strings.HasPrefix(strings.TrimSpace(string(out)), "T"), err
+}

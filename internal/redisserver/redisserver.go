@@ -1,0 +1,100 @@
+// Package redisserver starts real redis-server processes for tests and
+// benchmarks: independent masters, a Redis Cluster, and a master with a replica
+// under a Sentinel.
+//
+// Every server is a process of its own on 127.0.0.1, without persistence, with
+// its own temporary directory and a port below the range that the system hands
+// out to outgoing connections. The redis-server found in PATH is used; where
+// there is none, starting fails and says what to install. Nothing is skipped.
+//
+// Servers end with the process that started them, even if that one is killed.
+// What a kill leaves behind is their temporary directories, and nothing else.
+//
+// A [Link] is a proxy in front of a server that stalls, delays or loses what
+// passes through it.
+package redisserver
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// TB is the part of testing.TB that this package needs.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Fatalf(format string, args ...any)
+}
+
+// errMissing is one line on purpose: it is all that a reader of a failed test
+// needs to know.
+var errMissing = errors.New("redisserver: no redis-server in PATH; install it with: apt-get install redis-server (Debian, Ubuntu) or brew install redis (macOS)")
+
+// binary returns the path of redis-server.
+func binary() (string, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", errMissing
+	}
+	return path, nil
+}
+
+// Start starts n independent masters and stops them when the test ends. It
+// fails the test when one of them does not start; the others are then stopped.
+func Start(tb TB, n int, opts ...Option) []*Server {
+	tb.Helper()
+	servers, err := Launch(n, opts...)
+	if err != nil {
+		tb.Fatalf("%v", err)
+		return nil
+	}
+	tb.Cleanup(func() { stopAll(servers) })
+	return servers
+}
+
+// Launch starts n independent masters, which answer PING when it returns. The
+// caller stops each of them. On an error nothing is left running and no
+// directory is left behind.
+func Launch(n int, opts ...Option) ([]*Server, error) {
+	settings := newSettings(opts)
+	if settings.tls {
+		authority, err := newAuthority()
+		if err != nil {
+			return nil, err
+		}
+		settings.authority = authority
+	}
+	return launch(n, settings)
+}
+
+func launch(n int, settings settings) ([]*Server, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("redisserver: n = %d servers, need at least 1", n)
+	}
+	servers := make([]*Server, n)
+	var g errgroup.Group
+	for i := range servers {
+		g.Go(func() (err error) {
+			servers[i], err = newServer(settings)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		stopAll(servers)
+		return nil, err
+	}
+	return servers, nil
+}
+
+func stopAll(servers []*Server) {
+	var g errgroup.Group
+	for _, s := range servers {
+		if s != nil {
+			g.Go(func() error { s.Stop(); return nil })
+		}
+	}
+	_ = g.Wait()
+}

@@ -1,0 +1,134 @@
+package redisserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// masterName is the name under which the Sentinel knows its master.
+const masterName = "main"
+
+// Sentinel is one Sentinel (quorum 1) that watches a master with one replica,
+// and promotes the replica when the master has been silent for a second.
+// Replication is asynchronous: what the replica has not received is lost then.
+type Sentinel struct {
+	port    *reservation
+	dir     string
+	process *process
+	servers []*Server // first master, first replica
+	client  *redis.SentinelClient
+	clients closers
+}
+
+// StartSentinel starts a master, its replica and their Sentinel, and stops them
+// when the test ends. When it returns the replica is in sync and the Sentinel
+// could promote it. Of the options, RequirePass and Config are possible; they
+// are for master and replica, the Sentinel itself has no password.
+func StartSentinel(tb TB, opts ...Option) *Sentinel {
+	tb.Helper()
+	s, err := LaunchSentinel(opts...)
+	if err != nil {
+		tb.Fatalf("%v", err)
+		return nil
+	}
+	tb.Cleanup(s.Stop)
+	return s
+}
+
+// MasterName is the name to ask the Sentinel for.
+func (s *Sentinel) MasterName() string { return masterName }
+
+// SentinelAddr is the Sentinel's own host and port.
+func (s *Sentinel) SentinelAddr() string { return s.port.addr() }
+
+// Master is the server that the Sentinel takes for the master now, dead or alive.
+func (s *Sentinel) Master() (*Server, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	at, err := s.client.GetMasterAddrByName(ctx, masterName).Result()
+	if err != nil {
+		return nil, fmt.Errorf("redisserver: sentinel: who is master: %w", err)
+	}
+	addr := net.JoinHostPort(at[0], at[1])
+	for _, server := range s.servers {
+		if server.Addr() == addr {
+			return server, nil
+		}
+	}
+	return nil, fmt.Errorf("redisserver: sentinel: unknown master %s", addr)
+}
+
+// Replica is the other one.
+func (s *Sentinel) Replica() (*Server, error) {
+	master, err := s.Master()
+	if err != nil {
+		return nil, err
+	}
+	if master == s.servers[0] {
+		return s.servers[1], nil
+	}
+	return s.servers[0], nil
+}
+
+// Failover has the Sentinel make the replica master, while both live, and
+// returns when it is. The old master becomes a replica a little later; until
+// then it takes writes, which are lost.
+func (s *Sentinel) Failover() error {
+	return s.AwaitFailover(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		return s.client.Failover(ctx, masterName).Err()
+	})
+}
+
+// AwaitFailover does what makes a failover necessary, such as to kill the
+// master, and returns when the Sentinel has announced a new one. On an error the
+// failover may be under way.
+func (s *Sentinel) AwaitFailover(cause func() error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	news := s.client.Subscribe(ctx, "+switch-master")
+	defer news.Close()
+	if _, err := news.Receive(ctx); err != nil { // subscribed: nothing is missed from here on
+		return fmt.Errorf("redisserver: sentinel: subscribe: %w", err)
+	}
+	if err := cause(); err != nil {
+		return fmt.Errorf("redisserver: sentinel: cause of failover: %w", err)
+	}
+	if _, err := news.ReceiveMessage(ctx); err != nil {
+		return fmt.Errorf("redisserver: sentinel: no failover: %w\n%s", err, s.process.log)
+	}
+	return nil
+}
+
+// Client returns a failover client with go-redis's default options, as changed
+// by configure. Stop closes it.
+func (s *Sentinel) Client(configure ...func(*redis.FailoverOptions)) *redis.Client {
+	options := &redis.FailoverOptions{
+		MasterName:    masterName,
+		SentinelAddrs: []string{s.SentinelAddr()},
+		Password:      s.servers[0].settings.password,
+	}
+	for _, c := range configure {
+		c(options)
+	}
+	client := redis.NewFailoverClient(options)
+	s.clients.add(client)
+	return client
+}
+
+// Stop closes the clients and ends Sentinel, master and replica for good.
+// Further calls do nothing.
+func (s *Sentinel) Stop() {
+	s.clients.close()
+	s.process.kill()
+	s.port.release()
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir)
+	}
+	stopAll(s.servers)
+}

@@ -1,0 +1,154 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// LaunchSentinel is StartSentinel for callers without a test: the caller stops
+// it. On an error nothing is left running.
+func LaunchSentinel(opts ...Option) (_ *Sentinel, err error) {
+	settings := newSettings(opts)
+	if settings.unix || settings.tls || len(settings.acl) > 0 {
+		return nil, errors.New("redisserver: a Sentinel's servers take RequirePass and Config only")
+	}
+	s := &Sentinel{}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	masters, err := launch(1, settings)
+	if err != nil {
+		return nil, err
+	}
+	master := masters[0]
+	s.servers = masters
+	settings.config = append(settings.config[:len(settings.config):len(settings.config)],
+		fmt.Sprintf("replicaof %s %d", loopback, master.Port()))
+	replicas, err := launch(1, settings)
+	if err != nil {
+		return nil, err
+	}
+	s.servers = append(s.servers, replicas...)
+	// A Sentinel learns of replicas from its master's INFO, at once and then
+	// every 10 s: the replica must be there by the first time.
+	if err := s.awaitSync(); err != nil {
+		return nil, err
+	}
+	if s.dir, err = newDir(); err != nil {
+		return nil, err
+	}
+	if err := s.run(master); err != nil {
+		return nil, err
+	}
+	s.client = redis.NewSentinelClient(&redis.Options{Addr: s.SentinelAddr()})
+	s.clients.add(s.client)
+	if err := s.hurry(); err != nil {
+		return nil, err
+	}
+	if err := s.awaitReplica(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// run starts the Sentinel on a port that no stranger listens on.
+func (s *Sentinel) run(master *Server) error {
+	path, err := binary()
+	if err != nil {
+		return err
+	}
+	conf := filepath.Join(s.dir, "sentinel.conf")
+	for try := 1; ; try++ {
+		if s.port, err = reserve(); err != nil {
+			return err
+		}
+		if err := os.WriteFile(conf, []byte(s.sentinelConf(master)), 0o600); err != nil {
+			return fmt.Errorf("redisserver: %w", err)
+		}
+		c := command{path: path, args: []string{conf, "--sentinel"}, dir: s.dir, ready: "+monitor"}
+		s.process, err = c.run()
+		if err == nil {
+			return awaitPing("tcp", s.port.addr(), nil)
+		}
+		if try == portTries || !errors.Is(err, errPortTaken) {
+			return err
+		}
+		s.port.release()
+	}
+}
+
+func (s *Sentinel) sentinelConf(master *Server) string {
+	lines := []string{
+		"daemonize no",
+		"dir " + quote(s.dir),
+		"bind " + loopback,
+		fmt.Sprintf("port %d", s.port.port),
+		fmt.Sprintf("sentinel monitor %s %s %d 1", masterName, loopback, master.Port()),
+		"sentinel down-after-milliseconds " + masterName + " 1000",
+		"sentinel failover-timeout " + masterName + " 2000",
+	}
+	if password := master.settings.password; password != "" {
+		lines = append(lines, "sentinel auth-pass "+masterName+" "+quote(password))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// hurry has the Sentinel look more often than once a second (PING) and every
+// ten (INFO), and lets it decide sooner that a master which came back is none
+// any more (four publish periods). The pings are a matter of correctness: with a
+// down-after of one period or less a Sentinel counts a link as down before it
+// has sent its first ping, and fails over from a healthy master; and it promotes
+// no replica whose INFO is older than five periods, while it asks those of a dead
+// master once a second. SENTINEL DEBUG is in Redis since 7.0.
+func (s *Sentinel) hurry() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	cmd := redis.NewStatusCmd(ctx, "sentinel", "debug", "ping-period", 300, "info-period", 200, "publish-period", 250)
+	_ = s.client.Process(ctx, cmd)
+	if err := cmd.Err(); err != nil {
+		return fmt.Errorf("redisserver: sentinel: set periods: %w", err)
+	}
+	return nil
+}
+
+// awaitSync returns when the master counts the replica as online.
+func (s *Sentinel) awaitSync() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	client := s.servers[0].Client()
+	return poll(startTimeout, 10*time.Millisecond, func() error {
+		info, err := client.Info(ctx, "replication").Result()
+		if err == nil && !strings.Contains(info, "state=online") {
+			err = errors.New("not in sync:\n" + info)
+		}
+		if err != nil {
+			return fmt.Errorf("redisserver: replica: %w", err)
+		}
+		return nil
+	})
+}
+
+// awaitReplica returns when the Sentinel sees one replica that it could promote.
+func (s *Sentinel) awaitReplica() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	return poll(startTimeout, 20*time.Millisecond, func() error {
+		replicas, err := s.client.Replicas(ctx, masterName).Result()
+		if err == nil && !(len(replicas) == 1 && replicas[0]["flags"] == "slave" && replicas[0]["master-link-status"] == "ok") {
+			err = fmt.Errorf("no replica to promote among %v", replicas)
+		}
+		if err != nil {
+			return fmt.Errorf("redisserver: sentinel: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,217 @@
+package redisserver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Server is one redis-server. Its methods are safe for concurrent use, also
+// from goroutines that are not the test's own.
+type Server struct {
+	settings settings
+	command  command
+	dir      string
+	port     *reservation // nil on a unix socket
+	bus      *reservation // a cluster's second port; else nil
+	socket   string       // empty on TCP
+	clients  closers
+
+	mu      sync.Mutex // one change of life at a time
+	process *process
+	stopped bool
+}
+
+// portTries bounds the search for a port that no stranger listens on.
+const portTries = 20
+
+// newServer starts a server. On an error nothing is left of it.
+func newServer(settings settings) (*Server, error) {
+	for try := 1; ; try++ {
+		s, err := tryServer(settings)
+		if err == nil {
+			return s, nil
+		}
+		if try == portTries || !errors.Is(err, errPortTaken) {
+			return nil, err
+		}
+	}
+}
+
+func tryServer(settings settings) (_ *Server, err error) {
+	path, err := binary()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{settings: settings}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	if s.dir, err = newDir(); err != nil {
+		return nil, err
+	}
+	var at listen
+	if settings.unix {
+		s.socket = filepath.Join(s.dir, "redis.sock")
+		at.socket = s.socket
+	} else {
+		if s.port, err = reserve(); err != nil {
+			return nil, err
+		}
+		at.port = s.port.port
+	}
+	if settings.cluster {
+		if s.bus, err = reserve(); err != nil {
+			return nil, err
+		}
+		at.bus = s.bus.port
+	}
+	if settings.tls {
+		if err := settings.authority.write(s.dir); err != nil {
+			return nil, fmt.Errorf("redisserver: %w", err)
+		}
+	}
+	conf := filepath.Join(s.dir, "redis.conf")
+	if err := os.WriteFile(conf, []byte(settings.redisConf(s.dir, at)), 0o600); err != nil {
+		return nil, fmt.Errorf("redisserver: %w", err)
+	}
+	s.command = command{path: path, args: []string{conf}, dir: s.dir, ready: "ready to accept connections"}
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newDir makes a directory of our own and not the test's: a test's name in it
+// would make the path of a socket too long.
+func newDir() (string, error) {
+	dir, err := os.MkdirTemp("", "redis-")
+	if err != nil {
+		return "", fmt.Errorf("redisserver: %w", err)
+	}
+	return dir, nil
+}
+
+// run starts the process and waits until it answers. On an error no process is
+// left.
+func (s *Server) run() error {
+	p, err := s.command.run()
+	if err != nil {
+		return err
+	}
+	if err := awaitPing(s.Network(), s.Addr(), s.settings.trust()); err != nil {
+		p.kill()
+		return fmt.Errorf("%w\n%s", err, p.log)
+	}
+	s.process = p
+	return nil
+}
+
+// Network is "tcp" or "unix".
+func (s *Server) Network() string {
+	if s.socket != "" {
+		return "unix"
+	}
+	return "tcp"
+}
+
+// Addr is what a client dials: host and port, or the path of a socket.
+func (s *Server) Addr() string {
+	if s.socket != "" {
+		return s.socket
+	}
+	return s.port.addr()
+}
+
+// Port is the TCP port, with or without TLS; 0 on a unix socket.
+func (s *Server) Port() int {
+	if s.port == nil {
+		return 0
+	}
+	return s.port.port
+}
+
+// Dir is the server's directory. Stop removes it.
+func (s *Server) Dir() string { return s.dir }
+
+// PID is the process id, 0 while the server is dead. A restart changes it.
+func (s *Server) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.process.alive() {
+		return 0
+	}
+	return s.process.cmd.Process.Pid
+}
+
+// Log returns the last lines that the server has printed in its current or last
+// life.
+func (s *Server) Log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return ""
+	}
+	return s.process.log.String()
+}
+
+// Kill sends SIGKILL and returns when the process is gone. Its connections are
+// broken and, without persistence, its memory is lost. The port stays reserved
+// for Restart. A server that is paused or dead may be killed.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process.kill()
+}
+
+// Restart kills the server if it lives, starts it again on the same port with
+// the same configuration, and returns when it answers. It comes back without
+// memory; a cluster's server keeps its slots. On an error the server is dead.
+func (s *Server) Restart() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return errors.New("redisserver: restart: server has been stopped for good")
+	}
+	s.process.kill()
+	return s.run()
+}
+
+// Pause stops the process with SIGSTOP and returns when it stands still: the
+// system goes on accepting connections and bytes for it, and nothing is
+// answered. On an error the server may be paused or dead.
+func (s *Server) Pause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process.pause()
+}
+
+// Resume lets a paused server go on, with what has arrived in the meantime.
+func (s *Server) Resume() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process.resume()
+}
+
+// Stop ends the server for good: it closes the clients made by Client, kills the
+// process, waits for it, gives back its port and removes its directory. Further
+// calls do nothing.
+func (s *Server) Stop() {
+	s.clients.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return
+	}
+	s.stopped = true
+	s.process.kill()
+	s.port.release()
+	s.bus.release()
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir)
+	}
+}

@@ -1,0 +1,153 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+func TestCloseReleasesWhatIsHeld(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+		require.NoError(t, err)
+		var locks []*redlock.Lock
+		for _, k := range []string{"a", "b", "c"} {
+			l, err := r.TryAcquire(ctx, k, time.Hour)
+			require.NoError(t, err)
+			l.KeepAlive()
+			locks = append(locks, l)
+		}
+		require.NoError(t, r.Close())
+		for _, l := range locks {
+			assert.Empty(t, b.has(l.Key()))
+			assert.Equal(t, redlock.ErrClosed, context.Cause(l.Context()))
+			assert.ErrorIs(t, l.Release(ctx), redlock.ErrClosed)
+			assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrClosed)
+			l.KeepAlive()
+		}
+		_, err = r.TryAcquire(ctx, key, ttl)
+		assert.ErrorIs(t, err, redlock.ErrClosed)
+		_, err = r.Acquire(ctx, key, ttl)
+		assert.ErrorIs(t, err, redlock.ErrClosed)
+		assert.ErrorIs(t, r.Do(ctx, key, ttl, func(context.Context) error { return nil }), redlock.ErrClosed)
+		assert.NoError(t, r.Close(), "again")
+	})
+}
+
+func TestCloseIsBoundedWhenNodesHang(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+		require.NoError(t, err)
+		l, err := r.TryAcquire(ctx, key, time.Hour)
+		require.NoError(t, err)
+		l.KeepAlive()
+		b.settle()
+		b.stall(0, 1, 2, 3)
+		assert.LessOrEqual(t, took(func() { require.NoError(t, r.Close()) }), nodeTimeout+2*time.Second)
+		assert.Equal(t, redlock.ErrClosed, context.Cause(l.Context()))
+		for i := range 4 {
+			b.masters.Master(i).Resume()
+		}
+	})
+}
+
+func TestCloseEndsWaits(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.steal(key, time.Hour, 0, 1, 2)
+		r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+		require.NoError(t, err)
+		waited := make(chan error, 2)
+		go func() { _, err := r.Acquire(ctx, key, ttl); waited <- err }()
+		go func() {
+			waited <- r.Do(ctx, "other", ttl, func(ctx context.Context) error {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		}()
+		time.Sleep(time.Minute)
+		require.NoError(t, r.Close())
+		for range 2 {
+			assert.ErrorIs(t, <-waited, redlock.ErrClosed)
+		}
+		b.settle()
+		assert.Empty(t, b.has("other"))
+	})
+}
+
+// Whoever got its lock while Close began has it released, and whoever did not
+// leaves nothing.
+func TestCloseRacesWithEverything(t *testing.T) {
+	for range 20 {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+			require.NoError(t, err)
+			b.delay(time.Millisecond, 0) // or no time would ever pass
+			const callers = 16
+			done := make(chan error, callers)
+			for i := range callers {
+				go func() {
+					for {
+						l, err := r.Acquire(ctx, string(rune('a'+i%4)), time.Hour)
+						if err != nil {
+							done <- err
+							return
+						}
+						if i%2 == 0 {
+							l.KeepAlive()
+						}
+						if err := l.Release(ctx); err != nil {
+							done <- err
+							return
+						}
+					}
+				}()
+			}
+			time.Sleep(10 * time.Millisecond)
+			require.NoError(t, r.Close())
+			for range callers {
+				err := <-done
+				assert.True(t, errors.Is(err, redlock.ErrClosed), "%v", err)
+			}
+			time.Sleep(time.Second)
+			for _, k := range []string{"a", "b", "c", "d"} {
+				assert.Empty(t, b.has(k))
+			}
+		})
+	}
+}
+
+// With Open the clients are the Redlock's own.
+func TestOpenClosesItsClients(t *testing.T) {
+	masters := redlocktest.Start(t, 3)
+	r, err := redlock.Open(masters.URLs(), redlock.Config{})
+	require.NoError(t, err)
+	_, err = r.TryAcquire(ctx, key, time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	for _, m := range masters.All() {
+		assert.False(t, m.Miniredis().Exists(key))
+	}
+}
+
+func TestACallersClosedClientIsAFailedNode(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		clients := b.masters.Clients()
+		r, err := redlock.New(clients, redlock.Config{})
+		require.NoError(t, err)
+		require.NoError(t, clients[0].Close())
+		l, err := r.TryAcquire(ctx, key, ttl)
+		require.NoError(t, err)
+		require.NoError(t, l.Release(ctx))
+		require.NoError(t, clients[1].Close())
+		_, err = r.TryAcquire(ctx, key, ttl)
+		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
+		require.NoError(t, r.Close())
+	})
+}

@@ -1,0 +1,248 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// node is a client of an address that nobody needs to answer at.
+func node(t *testing.T, addr string) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// Case 8: redsync takes a drift factor of −5 and reports 48 s of validity for a
+// ttl of 8 s; others accept zero tries, or a drift of 2 ns.
+func TestBadArgumentsAreErrorsThatNameTheField(t *testing.T) {
+	good := node(t, "127.0.0.1:1")
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer func() { require.NoError(t, ring.Close()) }()
+	one := []redis.UniversalClient{good}
+	var nilClient *redis.Client
+	for _, tc := range []struct {
+		name  string
+		nodes []redis.UniversalClient
+		cfg   redlock.Config
+		want  string
+	}{
+		{"no node", nil, redlock.Config{}, "nodes is empty"},
+		{"a nil node", []redis.UniversalClient{good, nil}, redlock.Config{}, "nodes[1] is nil"},
+		{"a nil client", []redis.UniversalClient{nilClient}, redlock.Config{}, "nodes[0] is a *redis.Client"},
+		{"a zero client", []redis.UniversalClient{good, &redis.Client{}}, redlock.Config{}, "nodes[1] is a *redis.Client"},
+		{"a zero cluster", []redis.UniversalClient{&redis.ClusterClient{}}, redlock.Config{}, "nodes[0] is a *redis.ClusterClient"},
+		{"a ring", []redis.UniversalClient{good, ring}, redlock.Config{}, "nodes[1] is a *redis.Ring"},
+		{"a client of another kind", []redis.UniversalClient{struct{ *redis.Client }{good}}, redlock.Config{}, "nodes[0] is a struct"},
+		{"a client twice", []redis.UniversalClient{good, node(t, "127.0.0.1:2"), good}, redlock.Config{}, "nodes[0] and nodes[2]"},
+		{"a negative timeout", one, redlock.Config{NodeTimeout: -1}, "Config.NodeTimeout"},
+		{"a negative factor", one, redlock.Config{Drift: clock.Drift{Factor: -5}}, "Config.Drift.Factor"},
+		{"a factor of 1", one, redlock.Config{Drift: clock.Drift{Factor: 1}}, "Config.Drift.Factor"},
+		{"no number", one, redlock.Config{Drift: clock.Drift{Factor: math.NaN()}}, "Config.Drift.Factor"},
+		{"a negative floor", one, redlock.Config{Drift: clock.Drift{Floor: -1}}, "Config.Drift.Floor"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, err := redlock.New(tc.nodes, tc.cfg)
+			require.Nil(t, r)
+			require.ErrorContains(t, err, tc.want)
+			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err)
+			assert.Equal(t, tc.name == "a client twice", errors.Is(err, redlock.ErrDuplicateNode))
+		})
+	}
+}
+
+func TestBadOperandsAreErrorsThatNameTheArgument(t *testing.T) {
+	r, err := redlock.New([]redis.UniversalClient{node(t, "127.0.0.1:1")}, redlock.Config{Drift: clock.Drift{Factor: 0.5, Floor: 5 * time.Millisecond}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	for _, acquire := range []func(context.Context, string, time.Duration) error{
+		func(c context.Context, k string, d time.Duration) error { _, err := r.TryAcquire(c, k, d); return err },
+		func(c context.Context, k string, d time.Duration) error { _, err := r.Acquire(c, k, d); return err },
+		func(c context.Context, k string, d time.Duration) error {
+			return r.Do(c, k, d, func(context.Context) error { return nil })
+		},
+	} {
+		assert.ErrorContains(t, acquire(ctx, "", ttl), "redlock: key")
+		assert.ErrorContains(t, acquire(ctx, key, 0), "redlock: ttl")
+		assert.ErrorContains(t, acquire(ctx, key, -time.Second), "redlock: ttl")
+		assert.ErrorContains(t, acquire(ctx, key, 9*time.Millisecond), "redlock: ttl")
+		assert.ErrorContains(t, acquire(ctx, key, 12*time.Millisecond), "drift", "6 ms and 5 ms leave no round trip")
+		var none context.Context
+		assert.ErrorContains(t, acquire(none, key, ttl), "redlock: ctx")
+	}
+	assert.ErrorContains(t, r.Do(ctx, key, ttl, nil), "redlock: fn")
+}
+
+func TestExtendRefusesABadTtl(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, ttl)
+		b.settle()
+		b.commands(0)
+		assert.ErrorContains(t, l.Extend(ctx, 0), "redlock: ttl")
+		assert.ErrorContains(t, l.Extend(ctx, 9*time.Millisecond), "redlock: ttl")
+		var none context.Context
+		assert.ErrorContains(t, l.Extend(none, ttl), "redlock: ctx")
+		b.settle()
+		assert.Empty(t, b.commands(0))
+		assert.NoError(t, l.Context().Err())
+		require.NoError(t, l.Release(none), "a release is a release")
+	})
+}
+
+func TestVeryLongTtls(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		l, err := b.lock.TryAcquire(ctx, key, 100*365*24*time.Hour)
+		require.NoError(t, err)
+		l.KeepAlive()
+		require.NoError(t, l.Extend(ctx, math.MaxInt64/2))
+		require.NoError(t, l.Release(ctx))
+		b.settle()
+		assert.Empty(t, b.has(key))
+	})
+}
+
+func TestBadURLsAreErrorsThatNameTheirPlaceAndShowNothing(t *testing.T) {
+	const secret = "hunter2"
+	for _, tc := range []struct{ url, want string }{
+		{"", "is empty"},
+		{"localhost:6379", "does not begin with"},
+		{"http://:hunter2@h", "does not begin with"},
+		{"hunter2", "does not begin with"},
+		{"redis://:hunter2/x@host:6379", "not a URL"},
+		{"redis://:hunter2@host:port", "not a URL"},
+		{"redis://:%zzhunter2@host", "not a URL"},
+		{"redis://host:1/hunter2", "path or query"},
+		{"redis://host:1/0?hunter2=1", "path or query"},
+		{"redis://host:1/-1", "negative"},
+		{"redis://host:1?db=-1", "negative"},
+		{"redis://host:1/0/1", "path or query"},
+		{"redis://:x@host?dial_timeout=hunter2", "path or query"},
+		{"unix://", "socket path"},
+		{"redis://ho st/", "not a URL"},
+		{"redis://\x00", "not a URL"},
+	} {
+		r, err := redlock.Open([]string{"redis://127.0.0.1:1", tc.url}, redlock.Config{})
+		if !assert.Error(t, err, tc.url) {
+			require.NoError(t, r.Close())
+			continue
+		}
+		assert.ErrorContains(t, err, tc.want, tc.url)
+		assert.ErrorContains(t, err, "redlock: urls[1] ")
+		assert.NotContains(t, err.Error(), secret)
+	}
+	_, err := redlock.Open(nil, redlock.Config{})
+	assert.ErrorContains(t, err, "urls is empty")
+	_, err = redlock.Open([]string{"redis://h"}, redlock.Config{NodeTimeout: -1})
+	assert.ErrorContains(t, err, "Config.NodeTimeout")
+	for _, twice := range [][]string{
+		{"redis://h", "redis://H:6379"},
+		{"redis://a:b@h/1", "redis://h/2"},
+		{"unix:///s?db=1", "unix:///s"},
+	} {
+		_, err = redlock.Open(twice, redlock.Config{})
+		assert.ErrorIs(t, err, redlock.ErrDuplicateNode, twice)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add("redis://user:hunter2@localhost:6379/0?dial_timeout=1s")
+	f.Add("unix:///tmp/s?db=1")
+	f.Add("rediss://[::1]:1")
+	f.Add("redis://:hunter2/x@h")
+	f.Fuzz(func(t *testing.T, url string) {
+		r, err := redlock.Open([]string{url}, redlock.Config{})
+		if err != nil {
+			if len(url) > 12 && strings.Contains(err.Error(), url) {
+				t.Errorf("%v quotes the URL %q", err, url)
+			}
+			return
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A vote needs positive evidence: after a handshake that failed, go-redis leaves
+// every command of a pipeline without an error of its own.
+func TestAWrongPasswordIsNoQuorum(t *testing.T) {
+	masters := redlocktest.Start(t, 3)
+	urls := masters.URLs()
+	for _, m := range masters.All()[:2] {
+		m.SetPassword("hunter2")
+	}
+	for i := range 2 {
+		urls[i] = strings.Replace(urls[i], "redis://", "redis://:wrong-hunter3@", 1)
+	}
+	r, err := redlock.Open(urls, redlock.Config{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+
+	check := func(err error) {
+		t.Helper()
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.NotErrorIs(t, err, redlock.ErrHeld)
+		assert.Contains(t, err.Error(), "WRONGPASS")
+		assert.NotContains(t, err.Error(), "hunter")
+	}
+	_, err = r.TryAcquire(ctx, key, ttl)
+	check(err)
+	// Several at once share a batch, and go out as a pipeline.
+	errs := make(chan error, 64)
+	for i := range 64 {
+		go func() {
+			_, err := r.TryAcquire(ctx, strings.Repeat("k", i+1), ttl)
+			errs <- err
+		}()
+	}
+	for range 64 {
+		check(<-errs)
+	}
+}
+
+func TestServersMessagesAreCutBeforeTheyQuote(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.warm()
+		for _, m := range b.masters.All()[:2] {
+			m.Miniredis().SetError("ERR unknown command 'SET', with args beginning with: 'orders' 'secret-value' ")
+		}
+		_, err := b.lock.TryAcquire(ctx, key, ttl)
+		for _, m := range b.masters.All() {
+			m.Miniredis().SetError("")
+		}
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.Contains(t, err.Error(), "unknown command 'SET'")
+		assert.NotContains(t, err.Error(), "secret-value")
+	})
+}
+
+func TestNoValueIsEverPrinted(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, ttl)
+		b.settle()
+		for _, m := range b.masters.All() {
+			m.Miniredis().SetError("ERR I do not like " + l.Value())
+		}
+		extend := l.Extend(ctx, ttl)
+		release := l.Release(ctx)
+		for _, m := range b.masters.All() {
+			m.Miniredis().SetError("")
+		}
+		for _, err := range []error{extend, release} {
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.Contains(t, err.Error(), "I do not like")
+			assert.NotContains(t, err.Error(), l.Value())
+		}
+	})
+}
