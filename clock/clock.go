@@ -29,7 +29,8 @@ type Clock interface {
 
 // A Timer is a [time.Timer] that runs at its clock's speed.
 type Timer interface {
-	// C is the channel on which the time is delivered.
+	// C is the channel on which the timer ticks. What it sends may be another
+	// clock's time: ask Now.
 	C() <-chan time.Time
 	// Reset starts the timer again, to fire after d of its clock's time. As
 	// with time.Timer since Go 1.23, no value from before Reset is received

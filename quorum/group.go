@@ -39,12 +39,22 @@ func NewGroup[T any](carriers []Carrier[T], clk clock.Clock, timeout time.Durati
 
 // Start begins a round on the lanes. It never blocks on a node.
 func (g *Group[T]) Start(spec Spec[T]) *Round[T] {
+	r := g.Submit(spec)
+	r.Listen()
+	return r
+}
+
+// Submit hands a round to the lanes and calls nobody back. Who holds a lock that
+// a callback takes may call it, and must call [Round.Listen] when the lock is
+// released; until then the round is not decided, whatever the nodes say.
+func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 	r := &Round[T]{
 		spec:    spec,
 		clock:   g.clock,
 		timeout: g.timeout,
 		decided: make(chan struct{}),
 		calls:   make([]Call[T], 0, len(g.lanes)),
+		deaf:    true,
 	}
 	for i := range g.lanes {
 		if spec.Nodes == nil || spec.Nodes[i] {
@@ -57,19 +67,13 @@ func (g *Group[T]) Start(spec Spec[T]) *Round[T] {
 	r.open = len(r.calls)
 	r.start = g.clock.Now()
 	if spec.Decided != nil {
-		// Held until all calls are submitted, so that a decision finds it set.
-		r.mu.Lock()
+		r.mu.Lock() // so that the timer, should it fire at once, finds it set
 		r.expiry = g.clock.AfterFunc(g.timeout, func() { r.expire(ErrNoAnswer) })
 		r.mu.Unlock()
 	}
 	for i := range r.calls {
 		c := &r.calls[i]
 		g.lanes[c.node].submit(c)
-	}
-	if len(r.calls) < len(g.lanes) {
-		// The nodes that were not asked may have decided it already.
-		r.mu.Lock()
-		r.unlock()
 	}
 	return r
 }

@@ -499,3 +499,71 @@ func TestCloseDoesNotWaitTwiceForASilentNode(t *testing.T) {
 		}
 	})
 }
+
+// Who submits with a lock held is not called back into that lock.
+func TestSubmitCallsNobodyBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(&node{carry: grants}, &node{carry: grants}, &node{carry: grants})
+		for range 2 {
+			var lock sync.Mutex // a callback that came too early would deadlock
+			events := 0
+			note := func(*round) {
+				lock.Lock()
+				defer lock.Unlock()
+				events++
+			}
+			lock.Lock()
+			r := g.Submit(spec{Decided: note, Done: note})
+			synctest.Wait() // every node has answered
+			assert.Zero(t, events)
+			assert.Zero(t, r.Decided())
+			lock.Unlock()
+			r.Listen()
+			assert.Equal(t, 2, events)
+			assert.NotZero(t, r.Decided())
+			g.Close(0) // the second time round the lanes fail the calls at once
+		}
+	})
+}
+
+func TestOwedCallsGoInSlicesAndAtOnceWhenTheNodeIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{carry: hangs(time.Second)}
+		g := group(n)
+		g.Start(spec{})
+		synctest.Wait()
+		var kept []*round
+		for range 5000 {
+			kept = append(kept, g.Start(spec{KeepUntil: time.Now().Add(time.Hour)}))
+		}
+		time.Sleep(time.Minute)
+		n.become(grants)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		for _, r := range kept {
+			require.Equal(t, quorum.Granted, r.Ballots()[0].Final)
+		}
+		for _, b := range n.batches() {
+			require.LessOrEqual(t, len(b), 2048)
+		}
+		g.Close(0)
+	})
+}
+
+// A clock that is an hour off must not keep, or lose, the connection.
+func TestALaneRestsOnAnyClock(t *testing.T) {
+	for _, offset := range []time.Duration{-time.Hour, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &node{carry: grants}
+			g := quorum.NewGroup([]quorum.Carrier[string]{n}, clock.Skewed(clock.System(), 1, offset), timeout)
+			run(g, spec{})
+			time.Sleep(900 * time.Millisecond)
+			synctest.Wait()
+			assert.Zero(t, n.rests())
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, 1, n.rests())
+			g.Close(0)
+		})
+	}
+}

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -169,8 +170,8 @@ func (l *lane[T]) run(ctx context.Context) {
 			case <-l.wake:
 			case <-repeat.C():
 				due = true
-			case now := <-rest.C():
-				if idle := now.Sub(busy); idle < idleRest {
+			case <-rest.C():
+				if idle := l.clock.Now().Sub(busy); idle < idleRest {
 					rest.Reset(idleRest - idle)
 				} else {
 					l.carrier.Rest()
@@ -216,9 +217,9 @@ func (l *lane[T]) pick(due bool) picked {
 	defer l.mu.Unlock()
 	n := min(len(l.queue), maxBatch)
 	if n > 0 || due {
-		l.batch = append(l.batch, l.owed...)
-		clear(l.owed)
-		l.owed = l.owed[:0]
+		m := min(len(l.owed), maxBatch)
+		l.batch = append(l.batch, l.owed[:m]...)
+		l.owed = slices.Delete(l.owed, 0, m)
 	}
 	l.batch = append(l.batch, l.queue[:n]...)
 	clear(l.queue[:n])
@@ -263,17 +264,17 @@ func (l *lane[T]) settle(now time.Time) bool {
 	clear(l.live)
 	l.live = l.live[:0]
 
-	if len(l.owed) == 0 {
-		l.retry = 0
-		return lost
-	}
 	if len(l.owed) > maxBacklog {
 		for _, c := range l.owed[maxBacklog:] {
 			c.Fail(ErrBacklog)
 		}
 		l.owed = l.owed[:maxBacklog]
 	}
-	l.retry = min(max(2*l.retry, firstRetry), lastRetry)
+	if lost {
+		l.retry = min(max(2*l.retry, firstRetry), lastRetry)
+	} else {
+		l.retry = 0 // it answers again: what is still owed goes at once
+	}
 	return lost
 }
 

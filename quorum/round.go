@@ -41,7 +41,8 @@ type Spec[T any] struct {
 	// expire by itself after the group's timeout; without it, somebody must
 	// Wait. Done, if set, is called once after the last lane has finished
 	// with the round. Both are called with no lock held, on a lane's, a
-	// timer's or the caller's goroutine, and must not block.
+	// timer's or the goroutine that calls Listen, never by Submit, and must
+	// not block.
 	Decided func(*Round[T])
 	Done    func(*Round[T])
 }
@@ -61,6 +62,7 @@ type Round[T any] struct {
 	outcome Outcome
 	end     time.Time // when it was decided
 	open    int       // calls that a lane still has
+	deaf    bool      // nobody listens yet: no decision, no callbacks
 }
 
 // Ballot is one node's vote in a round and what came with it.
@@ -116,6 +118,8 @@ func (r *Round[T]) Ballots() []Ballot {
 func (r *Round[T]) Wait(ctx context.Context) {
 	timer := r.clock.NewTimer(r.timeout - r.clock.Now().Sub(r.start))
 	defer timer.Stop()
+	// Of several that are ready select takes any; expire does nothing to a
+	// round that is decided.
 	select {
 	case <-r.decided:
 	case <-timer.C():
@@ -135,9 +139,21 @@ func (r *Round[T]) Withdraw() {
 
 func (r *Round[T]) kept() bool { return !r.spec.KeepUntil.IsZero() }
 
+// Listen lets the round be decided and its callbacks be called, now if they are
+// due. It must be called once after [Group.Submit].
+func (r *Round[T]) Listen() {
+	r.mu.Lock()
+	r.deaf = false
+	r.unlock()
+}
+
 // expire counts every missing vote as failed, which decides the round.
 func (r *Round[T]) expire(err error) {
 	r.mu.Lock()
+	if r.outcome != Open {
+		r.mu.Unlock()
+		return
+	}
 	for i := range r.calls {
 		r.count(&r.calls[i], Failed, 0, err)
 	}
@@ -175,6 +191,10 @@ func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
 // releases mu, and makes the calls back that follow from the change. A lost
 // round drops what was not sent: nobody wants those grants.
 func (r *Round[T]) unlock() {
+	if r.deaf {
+		r.mu.Unlock()
+		return
+	}
 	decides := r.outcome == Open && r.due()
 	if decides {
 		r.end = r.clock.Now()

@@ -35,7 +35,9 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 
 // Acquire locks key for ttl, and waits for it until ctx ends. It tries again
 // after random pauses of at most 100 ms, sooner if the nodes say that the
-// holder's ttl is about to end.
+// holder's ttl is about to end or if this Redlock releases the key itself.
+// Callers of one Redlock who wait for the same key take turns, first come first
+// served; among Redlocks chance decides.
 //
 // When ctx ends it returns a *QuorumError that matches context.Cause(ctx) and
 // the reason why the last attempt failed: ErrHeld, ErrNoQuorum or ErrExpired.
@@ -45,30 +47,54 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	if err != nil {
 		return nil, err
 	}
+	lock, free, err := r.attempt(ctx, key, ttl, true)
+	var failed *QuorumError
+	if !errors.As(err, &failed) || failed.Cause != nil {
+		return lock, err
+	}
+	if errors.Is(err, ErrNoQuorum) {
+		r.journal.warn("no quorum, waiting", "key", key, "error", err.Error())
+	}
+
+	place := r.turns.join(key)
+	defer r.turns.leave(key, place)
+	if err := r.await(ctx, failed, place.first, nil); err != nil {
+		return nil, err
+	}
 	for tries := 0; ; tries++ {
-		lock, left, err := r.attempt(ctx, key, ttl, true)
-		if err == nil {
-			return lock, nil
-		}
-		var failed *QuorumError
-		if !errors.As(err, &failed) || failed.Cause != nil {
+		pause := r.cfg.Clock.NewTimer(backoff(tries, free))
+		err := r.await(ctx, failed, place.nudge, pause.C())
+		pause.Stop()
+		if err != nil {
 			return nil, err
 		}
-		if tries == 0 && errors.Is(err, ErrNoQuorum) {
-			r.cfg.Logger.Warn("redlock: no quorum, waiting", "key", key, "error", err)
-		}
-		pause := r.cfg.Clock.NewTimer(backoff(tries, left))
-		select {
-		case <-pause.C():
-		case <-ctx.Done():
-			pause.Stop()
-			failed.Cause = context.Cause(ctx)
+		lock, free, err = r.attempt(ctx, key, ttl, true)
+		var again *QuorumError
+		switch {
+		case !errors.As(err, &again):
+			return lock, err
+		case again.Cause != nil:
+			// It was cut short, and knows less than the one before it.
+			failed.Cause = again.Cause
 			return nil, failed
-		case <-r.closing:
-			pause.Stop()
-			return nil, ErrClosed
 		}
+		failed = again
 	}
+}
+
+// await returns nil at the signal or the tick. Otherwise the wait is over, and
+// failed says why the last attempt had been in vain.
+func (r *Redlock) await(ctx context.Context, failed *QuorumError, signal <-chan struct{}, tick <-chan time.Time) error {
+	select {
+	case <-signal:
+	case <-tick:
+	case <-ctx.Done():
+		failed.Cause = context.Cause(ctx)
+		return failed
+	case <-r.closing:
+		return ErrClosed
+	}
+	return nil
 }
 
 func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
@@ -123,7 +149,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 		// Checked once more, right before the caller gets it: this goroutine
 		// may have been asleep since the decision.
 		if r.cfg.Clock.Now().Before(until) {
-			r.keeper.set(lock, until)
+			r.keeper.endAt(lock, until)
 			return lock, 0, nil
 		}
 	}

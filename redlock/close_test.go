@@ -151,3 +151,27 @@ func TestACallersClosedClientIsAFailedNode(t *testing.T) {
 		require.NoError(t, r.Close())
 	})
 }
+
+func TestReleaseDuringCloseEndsTheLock(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+		require.NoError(t, err)
+		l, err := r.TryAcquire(ctx, key, time.Hour)
+		require.NoError(t, err)
+		b.settle()
+		b.delay(20*time.Millisecond, 20*time.Millisecond)
+		go func() { _, _ = r.TryAcquire(ctx, "other", ttl) }() // Close waits for it
+		time.Sleep(time.Millisecond)
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			assert.NoError(t, r.Close())
+		}()
+		time.Sleep(time.Millisecond)
+		assert.ErrorIs(t, l.Release(ctx), redlock.ErrClosed)
+		assert.Error(t, l.Context().Err(), "whatever Release returned")
+		<-closed
+		time.Sleep(time.Second)
+		assert.Empty(t, b.has(key))
+	})
+}

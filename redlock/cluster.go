@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"time"
 
@@ -29,7 +28,9 @@ func (c *cluster) Carry(ctx context.Context, batch []*call) {
 	// MOVED means not executed: ask the new master, once, when the client has
 	// learned who that is. ReloadState only begins to; until it has ended the
 	// old master may be named again, and then the vote fails.
+	// Connections to masters that have lost the slot are given back.
 	c.client.ReloadState(ctx)
+	c.Rest()
 	for _, call := range c.carry(ctx, moved) {
 		call.Unsent(errMoved)
 	}
@@ -39,10 +40,18 @@ var errMoved = errors.New("the key's slot is moving")
 
 func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	parts := map[*redis.Client][]*call{}
+	var lost error
 	for _, call := range batch {
+		if lost != nil {
+			call.Unsent(lost)
+			continue
+		}
 		master, err := c.client.MasterForKey(ctx, call.Op().key)
 		if err != nil {
-			call.Unsent(scrub(err, ""))
+			// Nobody could be asked who the masters are: it will not be
+			// different for the next key, and may take as long again.
+			lost = scrub(err, "")
+			call.Unsent(lost)
 			continue
 		}
 		parts[master] = append(parts[master], call)
@@ -81,10 +90,4 @@ func (c *cluster) Rest() {
 		_ = conn.Close()
 	}
 	clear(c.conns)
-}
-
-// neverSent reports that a command did not leave: no connection was made.
-func neverSent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }

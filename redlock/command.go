@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -97,9 +98,11 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
 	}
 	shown := scrub(err, c.value)
 	switch {
-	case answered(err), errors.Is(err, redis.ErrClosed):
+	case permanent(err):
 		call.Fail(shown)
-	case neverSent(err):
+	case answered(err), neverSent(err):
+		// Not done: the node is loading, a replica by now, busy, out of
+		// memory, … A release is owed to it all the same.
 		call.Unsent(shown)
 	default:
 		if errors.Is(err, io.EOF) {
@@ -147,12 +150,28 @@ func remaining(reply int64) time.Duration {
 
 const forever = 1<<63 - 1
 
-func noScript(err error) bool {
-	return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT")
+func noScript(err error) bool { return says(err, "NOSCRIPT") }
+func moved(err error) bool    { return says(err, "MOVED") }
+
+// permanent reports a server's answer that will be the same next time.
+func permanent(err error) bool {
+	for _, prefix := range []string{"NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "ERR unknown command"} {
+		if says(err, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
-func moved(err error) bool {
-	return err != nil && strings.HasPrefix(err.Error(), "MOVED")
+// neverSent reports that a command did not leave: there was no connection.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrClosed) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}
+
+func says(err error, prefix string) bool {
+	return err != nil && answered(err) && strings.HasPrefix(err.Error(), prefix)
 }
 
 // String never shows the value.

@@ -46,7 +46,9 @@ type Config struct {
 	// Defaults to none.
 	Trace func(Trace)
 
-	// Logger is told of lost locks and of nodes that fail, never of a value.
+	// Logger is told of lost locks, of renewals that failed, and of waits that
+	// find no quorum; never of a value. It runs on a goroutine of its own, so
+	// that a slow one delays nothing; what it cannot keep up with is dropped.
 	//
 	// Defaults to silence.
 	Logger *slog.Logger
@@ -73,9 +75,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.System()
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"net"
 	"runtime"
 	"sync"
@@ -84,10 +85,14 @@ func (w *dialWatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 func quietly(dial dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return brokenConn{notDialled{err}}, nil
+		if err == nil {
+			return conn, nil
 		}
-		return conn, nil
+		// A failed TLS handshake has sent no command either.
+		if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
+			err = &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		return brokenConn{notDialled{err}}, nil
 	}
 }
 

@@ -129,6 +129,8 @@ func TestBadURLsAreErrorsThatNameTheirPlaceAndShowNothing(t *testing.T) {
 		{"redis://host:1/0/1", "path or query"},
 		{"redis://:x@host?dial_timeout=hunter2", "path or query"},
 		{"unix://", "socket path"},
+		{"redis://h?pool_size=-5", "pool_size"},
+		{"redis://h?pool_size=99999999999", "pool_size"},
 		{"redis://ho st/", "not a URL"},
 		{"redis://\x00", "not a URL"},
 	} {

@@ -10,59 +10,67 @@ import (
 
 // keeper looks after all locks of a Redlock with one goroutine and one timer: it
 // ends each at its Until and starts the renewals that are due. It never waits
-// for a node, so a hung master cannot make it late.
+// for a node, so a hung master cannot make it late; and ends come before
+// renewals, however many of those are due, because who holds a lock must know of
+// its end before anybody else can acquire it.
 type keeper struct {
 	clock clock.Clock
 	wake  chan struct{} // holds one wake-up
 	done  chan struct{}
 
 	mu      sync.Mutex
-	locks   lockHeap
+	ends    agenda
+	renews  agenda
 	armed   time.Time // what the timer is set for; zero: not set
 	drained bool
 }
 
+// fewRenewals are started before the keeper looks at the ends again. Starting
+// one takes microseconds.
+const fewRenewals = 64
+
 func newKeeper(clk clock.Clock) *keeper {
-	return &keeper{clock: clk, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &keeper{
+		clock:  clk,
+		wake:   make(chan struct{}, 1),
+		done:   make(chan struct{}),
+		ends:   agenda{of: func(l *Lock) *appointment { return &l.ends }},
+		renews: agenda{of: func(l *Lock) *appointment { return &l.renews }},
+	}
 }
 
-// set has the lock ticked at due instead of when it was to be before. It takes
-// a new lock in, and does nothing once the keeper is drained.
-func (k *keeper) set(l *Lock, due time.Time) {
+// endAt has the lock ended at t instead of when it was to be before. It takes a
+// new lock in.
+func (k *keeper) endAt(l *Lock, t time.Time) { k.set(&k.ends, l, t) }
+
+// renewAt has the lock renewed at t.
+func (k *keeper) renewAt(l *Lock, t time.Time) { k.set(&k.renews, l, t) }
+
+func (k *keeper) set(a *agenda, l *Lock, t time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.drained {
 		return
 	}
-	l.due = due
-	if l.index < 0 {
-		heap.Push(&k.locks, l)
-	} else {
-		heap.Fix(&k.locks, l.index)
-	}
-	if k.armed.IsZero() || due.Before(k.armed) {
-		k.armed = due
-		k.signal()
+	a.set(l, t)
+	if k.armed.IsZero() || t.Before(k.armed) {
+		k.armed = t
+		select {
+		case k.wake <- struct{}{}:
+		default: // an unread wake-up serves as well
+		}
 	}
 }
 
-func (k *keeper) signal() {
-	select {
-	case k.wake <- struct{}{}:
-	default: // an unread wake-up serves as well
-	}
-}
-
-// remove forgets a lock that has ended.
-func (k *keeper) remove(l *Lock) {
+// forget drops a lock that has ended.
+func (k *keeper) forget(l *Lock) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l.index >= 0 {
-		heap.Remove(&k.locks, l.index)
-	}
+	k.ends.drop(l)
+	k.renews.drop(l)
 }
 
-// stop ends run, after the ticks that are under way.
+// stop makes run return, after what it is just doing.
 func (k *keeper) stop() { close(k.done) }
 
 // drain returns the locks that are still held, when run has ended.
@@ -70,29 +78,43 @@ func (k *keeper) drain() []*Lock {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.drained = true
-	held := k.locks
+	held := k.ends.locks
+	k.ends.locks, k.renews.locks = nil, nil
 	for _, l := range held {
-		l.index = -1
+		l.ends, l.renews = appointment{}, appointment{}
 	}
-	k.locks = nil
 	return held
 }
 
-// run ticks the locks that are due, until the keeper is stopped.
+// run does what is due, until the keeper is stopped.
 func (k *keeper) run() {
 	timer := k.clock.NewTimer(time.Hour)
 	defer timer.Stop()
-	timer.Stop()
-	var due []*Lock
 	for {
 		now := k.clock.Now()
-		due = k.collect(now, due[:0])
-		for _, l := range due {
-			l.tick(now)
+		for l := k.due(&k.ends, now); l != nil; l = k.due(&k.ends, now) {
+			l.expire(now)
 		}
-		clear(due)
-		if next, any := k.arm(); any {
+		more := true
+		for range fewRenewals {
+			l := k.due(&k.renews, now)
+			if more = l != nil; !more {
+				break
+			}
+			l.renew()
+		}
+		if more {
+			select {
+			case <-k.done:
+				return
+			default:
+				continue
+			}
+		}
+		if next := k.arm(); !next.IsZero() {
 			timer.Reset(next.Sub(k.clock.Now()))
+		} else {
+			timer.Stop()
 		}
 		select {
 		case <-timer.C():
@@ -103,50 +125,86 @@ func (k *keeper) run() {
 	}
 }
 
-// collect takes the locks out that are due at now.
-func (k *keeper) collect(now time.Time, due []*Lock) []*Lock {
+// due takes a lock out of the agenda whose time has come, nil if there is none.
+// A lock that is to be ended stays in: until it is, it counts as held.
+func (k *keeper) due(a *agenda, now time.Time) *Lock {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for len(k.locks) > 0 && !now.Before(k.locks[0].due) {
-		due = append(due, heap.Pop(&k.locks).(*Lock))
+	if len(a.locks) == 0 || now.Before(a.locks[0].at(a).time) {
+		return nil
 	}
-	return due
+	l := a.locks[0]
+	if a == &k.renews {
+		a.drop(l)
+	}
+	return l
 }
 
-// arm is what the timer must be set for next. The time is recorded, so that a
-// lock that is due later than that need not wake the keeper.
-func (k *keeper) arm() (next time.Time, any bool) {
+// arm is what the timer must be set for next, zero for nothing. The time is
+// recorded: a lock that is due later than that need not wake the keeper.
+func (k *keeper) arm() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.locks) == 0 {
-		k.armed = time.Time{}
-		return k.armed, false
+	k.armed = time.Time{}
+	for _, a := range []*agenda{&k.ends, &k.renews} {
+		if len(a.locks) > 0 {
+			if t := a.locks[0].at(a).time; k.armed.IsZero() || t.Before(k.armed) {
+				k.armed = t
+			}
+		}
 	}
-	k.armed = k.locks[0].due
-	return k.armed, true
+	return k.armed
 }
 
-// lockHeap is a container/heap by due time.
-type lockHeap []*Lock
-
-func (h lockHeap) Len() int           { return len(h) }
-func (h lockHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
-func (h lockHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+// appointment is a lock's place in an agenda.
+type appointment struct {
+	time  time.Time
+	place int // in the heap, from 1; 0 when not in it
 }
 
-func (h *lockHeap) Push(x any) {
-	l := x.(*Lock)
-	l.index = len(*h)
-	*h = append(*h, l)
+// agenda is a container/heap of locks by one of their appointments.
+type agenda struct {
+	locks []*Lock
+	of    func(*Lock) *appointment
 }
 
-func (h *lockHeap) Pop() any {
-	old := *h
-	l := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	l.index = -1
+func (l *Lock) at(a *agenda) *appointment { return a.of(l) }
+
+func (a *agenda) set(l *Lock, t time.Time) {
+	at := a.of(l)
+	at.time = t
+	if at.place == 0 {
+		heap.Push(a, l)
+	} else {
+		heap.Fix(a, at.place-1)
+	}
+}
+
+func (a *agenda) drop(l *Lock) {
+	if at := a.of(l); at.place > 0 {
+		heap.Remove(a, at.place-1)
+	}
+}
+
+func (a *agenda) Len() int           { return len(a.locks) }
+func (a *agenda) Less(i, j int) bool { return a.of(a.locks[i]).time.Before(a.of(a.locks[j]).time) }
+
+func (a *agenda) Swap(i, j int) {
+	a.locks[i], a.locks[j] = a.locks[j], a.locks[i]
+	a.of(a.locks[i]).place, a.of(a.locks[j]).place = i+1, j+1
+}
+
+// Push and Pop are container/heap's; use set and drop.
+func (a *agenda) Push(x any) {
+	a.locks = append(a.locks, x.(*Lock))
+	a.of(x.(*Lock)).place = len(a.locks)
+}
+
+func (a *agenda) Pop() any {
+	last := len(a.locks) - 1
+	l := a.locks[last]
+	a.locks[last] = nil
+	a.locks = a.locks[:last]
+	a.of(l).place = 0
 	return l
 }

@@ -17,42 +17,47 @@ func (l *Lock) end(cause error) bool {
 	if l.cancel != nil {
 		l.cancel(cause)
 	}
-	l.r.keeper.remove(l)
+	l.r.keeper.forget(l)
 	return true
 }
 
-// lose ends the lock because it is lost; mu is held, and unlock follows.
+// lose ends the lock because it is lost; mu is held.
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
-		l.unsaid = cause
+		l.r.journal.warn("lock lost", "key", l.key, "cause", bare(cause))
 	}
 }
 
-// unlock releases mu, and then tells the log of a loss that happened meanwhile.
-func (l *Lock) unlock() {
-	lost := l.unsaid
-	l.unsaid = nil
-	l.mu.Unlock()
-	if lost != nil {
-		l.r.cfg.Logger.Warn("redlock: lock lost", "key", l.key, "cause", bare(lost))
+// expire ends the lock if its time has come.
+func (l *Lock) expire(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause != nil {
+		return
 	}
+	if now.Before(l.until) { // it has just been extended
+		l.r.keeper.endAt(l, l.until)
+		return
+	}
+	l.lose(ErrExpired)
 }
 
 // letGo ends the lock and starts its release. It returns nil if the lock had
 // been let go of before.
 func (l *Lock) letGo(cause error) *quorum.Round[*command] {
 	l.order.Lock()
-	defer l.order.Unlock()
 	l.mu.Lock()
 	if l.released {
 		l.mu.Unlock()
+		l.order.Unlock()
 		return nil
 	}
 	l.released = true
 	l.end(cause)
-	now := l.r.cfg.Clock.Now()
-	valid := l.until.Sub(now)
-	longest := max(l.ttl, valid+l.r.cfg.Drift.Of(valid)) // that a key of ours can live
+	keys := l.keys
+	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
+		keys = atLeast // asked once in any case: the nodes know better than our clock
+	}
 	l.mu.Unlock()
 
 	// A node to which nothing was ever sent has nothing to delete. What is
@@ -65,29 +70,47 @@ func (l *Lock) letGo(cause error) *quorum.Round[*command] {
 			asked[b.Node] = b.Sent
 		}
 	}
-	cmd := l.command(kindRelease, 0)
-	return l.r.start(quorum.Spec[*command]{Op: cmd, Nodes: asked, KeepUntil: now.Add(longest)})
+	round := l.r.submit(quorum.Spec[*command]{Op: l.command(kindRelease, 0), Nodes: asked, KeepUntil: keys})
+	l.order.Unlock()
+	round.Listen()
+	return round
 }
 
 // startExtend hands an extension to the lanes, unless the lock has ended; then
-// it returns the cause.
-func (l *Lock) startExtend(ttl time.Duration, decided func(*quorum.Round[*command])) (*quorum.Round[*command], error) {
+// it returns the cause. asked tells that the ttl is a caller's wish, for KeepAlive
+// to go on with.
+func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[*command])) (*quorum.Round[*command], error) {
 	l.order.Lock()
-	defer l.order.Unlock()
 	l.mu.Lock()
-	if l.cause == nil && !l.r.cfg.Clock.Now().Before(l.until) {
+	now := l.r.cfg.Clock.Now()
+	if l.cause == nil && !now.Before(l.until) {
 		l.lose(ErrExpired)
 	}
-	cause := l.cause
-	l.unlock()
-	if cause != nil {
+	if cause := l.cause; cause != nil {
+		l.mu.Unlock()
+		l.order.Unlock()
 		return nil, cause
 	}
-	return l.r.start(quorum.Spec[*command]{
+	if asked {
+		l.ttl = ttl
+	}
+	l.outlive(now.Add(ttl))
+	l.mu.Unlock()
+	round := l.r.submit(quorum.Spec[*command]{
 		Op:      l.command(kindExtend, ttl),
 		Decided: decided,
 		Done:    func(round *quorum.Round[*command]) { l.topUp(round, ttl) },
-	}), nil
+	})
+	l.order.Unlock()
+	round.Listen()
+	return round, nil
+}
+
+// outlive records that a key of ours may live until t; mu is held.
+func (l *Lock) outlive(t time.Time) {
+	if t.After(l.keys) {
+		l.keys = t
+	}
 }
 
 // extended takes the result of an extension. It counts only with a majority,
@@ -96,7 +119,7 @@ func (l *Lock) extended(round *quorum.Round[*command], ttl time.Duration) error 
 	tally := round.Tally()
 	until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))
 	l.mu.Lock()
-	defer l.unlock()
+	defer l.mu.Unlock()
 	if l.cause != nil {
 		return l.ended("extend", l.cause)
 	}
@@ -111,8 +134,8 @@ func (l *Lock) extended(round *quorum.Round[*command], ttl time.Duration) error 
 		// at least the longer of both ttls on its keys.
 		if until.After(l.until) {
 			l.until = until
+			l.r.keeper.endAt(l, until)
 		}
-		l.reschedule()
 		return nil
 	case tally.Rejected():
 		l.lose(ErrNotHeld)
@@ -139,15 +162,19 @@ func (l *Lock) topUp(extension *quorum.Round[*command], ttl time.Duration) {
 		return
 	}
 	l.order.Lock()
-	defer l.order.Unlock()
 	l.mu.Lock()
-	held := l.cause == nil && l.r.cfg.Clock.Now().Before(l.until)
-	l.mu.Unlock()
-	if !held {
+	now := l.r.cfg.Clock.Now()
+	if l.cause != nil || !now.Before(l.until) {
+		l.mu.Unlock()
+		l.order.Unlock()
 		return
 	}
+	l.outlive(now.Add(ttl))
+	l.mu.Unlock()
 	l.grown = true
-	l.r.start(quorum.Spec[*command]{Op: l.command(kindTopUp, ttl), Nodes: lacking, All: true})
+	round := l.r.submit(quorum.Spec[*command]{Op: l.command(kindTopUp, ttl), Nodes: lacking, All: true})
+	l.order.Unlock()
+	round.Listen()
 }
 
 func (l *Lock) command(k kind, ttl time.Duration) *command {

@@ -27,20 +27,16 @@ type Lock struct {
 	mu       sync.Mutex
 	until    time.Time
 	ttl      time.Duration // the last one asked for
+	keys     time.Time     // until when a key of ours can live on any node
 	cause    error         // why it ended; nil while it is held
-	unsaid   error         // a loss that the log does not know yet
 	released bool          // let go of: the release has been sent
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 
-	// For the keeper; under mu.
 	keepAlive bool
-	renewing  bool
-	renewAt   time.Time
 
-	// Under the keeper's lock.
-	due   time.Time
-	index int // in the keeper's heap; -1 when not there
+	// The keeper's, under its lock.
+	ends, renews appointment
 }
 
 func newLock(ctx context.Context, r *Redlock, round *quorum.Round[*command], ttl time.Duration, until time.Time) *Lock {
@@ -48,7 +44,7 @@ func newLock(ctx context.Context, r *Redlock, round *quorum.Round[*command], ttl
 	return &Lock{
 		r: r, key: cmd.resource, value: cmd.value,
 		values: context.WithoutCancel(ctx), attempt: round,
-		until: until, ttl: ttl, index: -1,
+		until: until, ttl: ttl, keys: round.Start().Add(ttl),
 	}
 }
 
@@ -106,10 +102,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	defer leave()
-	l.mu.Lock()
-	l.ttl = ttl // KeepAlive goes on with it
-	l.mu.Unlock()
-	round, err := l.startExtend(ttl, nil)
+	round, err := l.startExtend(ttl, true, nil)
 	if err != nil {
 		return l.ended("extend", err)
 	}
@@ -136,6 +129,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 func (l *Lock) Release(ctx context.Context) error {
 	leave, err := l.r.enter()
 	if err != nil {
+		l.letGo(err) // Close will do the same, or has; this one ends it now
 		return l.ended("release", err)
 	}
 	defer leave()
@@ -151,6 +145,7 @@ func (l *Lock) Release(ctx context.Context) error {
 		return l.ended("release", ErrReleased)
 	}
 	round.Wait(context.Background())
+	l.r.turns.free(l.key)
 
 	tally := round.Tally()
 	switch {

@@ -1,7 +1,10 @@
 package redlock_test
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -457,4 +460,118 @@ func TestLocksOfManyKeysAreIndependent(t *testing.T) {
 			require.NoError(t, l.Release(ctx))
 		}
 	})
+}
+
+// A minority extended to an hour, a majority to a second: the release must go on
+// asking for as long as the longest key may live.
+func TestReleaseAsksForAsLongAsAKeyMayLive(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, ttl)
+		b.settle()
+		b.stall(0, 1, 2)
+		require.ErrorIs(t, l.Extend(ctx, time.Hour), redlock.ErrNoQuorum)
+		for i := range 3 {
+			b.masters.Master(i).Resume()
+		}
+		time.Sleep(2 * time.Second)
+		require.NoError(t, l.Extend(ctx, time.Second))
+		b.settle()
+		b.stall(4)
+		require.NoError(t, l.Release(ctx))
+		time.Sleep(time.Minute)
+		b.masters.Master(4).Resume()
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, b.has(key))
+	})
+}
+
+// A wish for an hour that found no quorum does not stretch the renewals of a
+// lock that is valid for a second.
+func TestAFailedLongExtensionDoesNotDelayRenewals(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, 900*time.Millisecond)
+		l.KeepAlive()
+		b.delay(20*time.Millisecond, 20*time.Millisecond)
+		time.Sleep(310 * time.Millisecond) // a renewal is under way
+		c, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, l.Extend(c, time.Hour), context.DeadlineExceeded)
+		time.Sleep(10 * time.Minute)
+		assert.NoError(t, l.Context().Err())
+		require.NoError(t, l.Release(ctx))
+	})
+}
+
+// A node that is loading, or has just become a replica, answers at once, and
+// differently a moment later: the release is owed to it.
+func TestAPassingErrorDoesNotLeaveTheKey(t *testing.T) {
+	for _, passing := range []string{"LOADING Redis is loading", "READONLY You can't write", "BUSY Redis is busy", "MISCONF no", "CLUSTERDOWN no", "TRYAGAIN no", "MASTERDOWN no", "NOREPLICAS no", "OOM no"} {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			b.warm()
+			l := b.acquire(key, time.Hour)
+			b.settle()
+			b.masters.Master(2).Miniredis().SetError(passing)
+			require.NoError(t, l.Release(ctx))
+			b.settle()
+			b.masters.Master(2).Miniredis().SetError("")
+			time.Sleep(3 * time.Second)
+			assert.Empty(t, b.has(key), passing)
+		})
+	}
+}
+
+// slow is a log file on a slow disk.
+type slow struct{ slog.Handler }
+
+func (slow) Handle(context.Context, slog.Record) error {
+	time.Sleep(300 * time.Millisecond)
+	return nil
+}
+
+func TestASlowLoggerDelaysNoLoss(t *testing.T) {
+	logger := slog.New(slow{slog.NewTextHandler(io.Discard, nil)})
+	virtually(t, 3, redlock.Config{Logger: logger}, func(b *bed) {
+		var locks []*redlock.Lock
+		for i := range 10 {
+			locks = append(locks, b.acquire(string(rune('a'+i)), ttl))
+		}
+		b.settle()
+		ended := make(chan time.Duration, len(locks))
+		for _, l := range locks {
+			go func() {
+				<-l.Context().Done()
+				ended <- time.Since(l.Until())
+			}()
+		}
+		for range locks {
+			assert.Zero(t, <-ended)
+		}
+	})
+}
+
+func TestTheLogTellsOfALossAndOfNoValue(t *testing.T) {
+	var log bytes.Buffer // read after Close, which waits for what is unwritten
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	var value string
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		r, err := redlock.New(b.masters.Clients(), redlock.Config{Logger: logger})
+		require.NoError(t, err)
+		l, err := r.TryAcquire(ctx, key, time.Second)
+		require.NoError(t, err)
+		value = l.Value()
+		l.KeepAlive()
+		b.settle()
+		b.stall(0, 1, 2)
+		<-l.Context().Done()
+		for i := range 3 {
+			b.masters.Master(i).Resume()
+		}
+		require.NoError(t, r.Close())
+	})
+	assert.Contains(t, log.String(), "lock lost")
+	assert.Contains(t, log.String(), "renewal failed")
+	assert.Contains(t, log.String(), "validity has ended")
+	assert.NotContains(t, log.String(), value)
 }

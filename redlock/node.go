@@ -108,6 +108,7 @@ func (s *standalone) attach(unreachable func(error), reachable func()) (detach f
 		case err != nil:
 			unreachable(scrub(err, ""))
 		default:
+			s.connecting.Store(false)
 			reachable()
 		}
 	})
@@ -126,7 +127,7 @@ func exchange(ctx context.Context, conn *redis.Conn, batch []*call) (ok bool, el
 		ok, again, more = roundTrip(ctx, conn, unknown, true)
 		elsewhere = append(elsewhere, more...)
 		for _, c := range again {
-			c.Fail(errNoEvidence) // EVAL does not answer NOSCRIPT
+			c.Unsent(errNoEvidence) // EVAL does not answer NOSCRIPT
 		}
 		return ok, elsewhere
 	}

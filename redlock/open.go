@@ -57,6 +57,7 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		opt.ContextTimeoutEnabled = true
 		opt.MaxRetries = -1
 		opt.DialerRetries = 1
+		opt.MinIdleConns = 0 // a lane has its own; and Open contacts nobody
 		if opt.DialTimeout == 0 {
 			opt.DialTimeout = readBound(cfg.withDefaults().NodeTimeout)
 		}
@@ -77,6 +78,10 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 	}
 	return r, nil
 }
+
+// maxPool bounds a URL's pool_size: go-redis panics on a larger one, or on the
+// memory for it. A lane needs one connection.
+const maxPool = 1 << 16
 
 // parseURL never passes on what a parser says: it may quote any part of the URL,
 // and a password with a character that should have been encoded can be in any.
@@ -101,6 +106,9 @@ func parseURL(raw string) (*redis.Options, error) {
 	}
 	if opt.DB < 0 {
 		return nil, errors.New("has a negative database number")
+	}
+	if opt.PoolSize < 0 || opt.PoolSize > maxPool {
+		return nil, fmt.Errorf("has a pool_size that is not in [0, %d]", maxPool)
 	}
 	return opt, nil
 }

@@ -20,8 +20,11 @@ type Redlock struct {
 	nodes  []node
 	group  *quorum.Group[*command]
 	keeper *keeper
-	values *values
 	keeps  errgroup.Group // runs the keeper
+	values *values
+	turns  *turns
+
+	journal *journal
 
 	release []func() error // what Close gives back, in this order
 
@@ -53,6 +56,8 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r := &Redlock{
 		cfg:     cfg,
 		values:  newValues(),
+		turns:   newTurns(),
+		journal: newJournal(cfg.Logger),
 		keeper:  newKeeper(cfg.Clock),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -90,6 +95,9 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		}
 	}
 	r.keeps.Go(func() error { r.keeper.run(); return nil })
+	if cfg.Logger != nil {
+		r.journal.start()
+	}
 	return r, nil
 }
 
@@ -97,9 +105,9 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 // cause ErrClosed, stops renewing, and makes every later or waiting operation
 // fail with ErrClosed. It returns when all goroutines of the Redlock have ended:
 // with answering nodes that is a round trip, with silent ones at most a few
-// NodeTimeouts plus the time that a connection may take to give up (a second,
-// or twice a longer NodeTimeout). Keys on nodes that do not answer
-// live until their ttl. With Open, Close also closes the clients and returns
+// NodeTimeouts plus the time that a connection may take to give up (a second, or
+// twice a longer NodeTimeout; a Cluster client that has to find its masters takes
+// its own timeouts). Keys on nodes that do not answer live until their ttl. With Open, Close also closes the clients and returns
 // their errors; otherwise its error is nil. A second Close waits for the first.
 func (r *Redlock) Close() error {
 	r.mu.Lock()
@@ -115,7 +123,7 @@ func (r *Redlock) Close() error {
 
 	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
 	r.keeper.stop()
-	_ = r.keeps.Wait() // first, so that no lock is out of the keeper's heap
+	_ = r.keeps.Wait() // first, so that no lock is between the keeper's hands
 	var releases []*quorum.Round[*command]
 	for _, l := range r.keeper.drain() {
 		if round := l.letGo(ErrClosed); round != nil {
@@ -126,6 +134,7 @@ func (r *Redlock) Close() error {
 		round.Wait(context.Background())
 	}
 	r.group.Close(r.cfg.NodeTimeout)
+	r.journal.close()
 
 	var errs []error
 	for _, f := range r.release {
@@ -147,6 +156,13 @@ func (r *Redlock) enter() (leave func(), err error) {
 
 // start begins a round, traced if anybody looks.
 func (r *Redlock) start(spec quorum.Spec[*command]) *quorum.Round[*command] {
+	round := r.submit(spec)
+	round.Listen()
+	return round
+}
+
+// submit is start for who holds a lock: nobody is called back before Listen.
+func (r *Redlock) submit(spec quorum.Spec[*command]) *quorum.Round[*command] {
 	if r.cfg.Trace != nil {
 		done := spec.Done
 		spec.Done = func(round *quorum.Round[*command]) {
@@ -156,7 +172,7 @@ func (r *Redlock) start(spec quorum.Spec[*command]) *quorum.Round[*command] {
 			r.trace(round)
 		}
 	}
-	return r.group.Start(spec)
+	return r.group.Submit(spec)
 }
 
 // quorumError tells how a round failed.

@@ -26,41 +26,18 @@ func (l *Lock) KeepAlive() {
 	}
 	l.keepAlive = true
 	// The ttl began when the lock was asked for, not now.
-	l.renewAt = l.until.Add(l.r.cfg.Drift.Of(l.ttl) - l.ttl + l.ttl/renewals)
-	l.reschedule()
+	began := l.until.Add(l.r.cfg.Drift.Of(l.ttl) - l.ttl)
+	l.r.keeper.renewAt(l, began.Add(l.ttl/renewals))
 }
 
-// reschedule tells the keeper when the lock wants attention; mu is held.
-func (l *Lock) reschedule() {
-	due := l.until
-	if l.keepAlive && !l.renewing && l.renewAt.Before(due) {
-		due = l.renewAt
-	}
-	l.r.keeper.set(l, due)
-}
-
-// tick does what is due. The keeper calls it; it never waits for a node.
-func (l *Lock) tick(now time.Time) {
+// renew starts a renewal. The keeper calls it when it is due; it never waits for
+// a node. The next is planned when this one is decided, so there is never more
+// than one under way.
+func (l *Lock) renew() {
 	l.mu.Lock()
-	if l.cause != nil {
-		l.mu.Unlock()
-		return
-	}
-	if !now.Before(l.until) {
-		l.lose(ErrExpired)
-		l.unlock()
-		return
-	}
-	if !l.keepAlive || l.renewing || now.Before(l.renewAt) {
-		l.reschedule()
-		l.mu.Unlock()
-		return
-	}
-	l.renewing = true
-	l.reschedule() // at Until the lock ends, answer or not
 	ttl := l.ttl
 	l.mu.Unlock()
-	_, _ = l.startExtend(ttl, func(round *quorum.Round[*command]) { l.renewed(round, ttl) })
+	_, _ = l.startExtend(ttl, false, func(round *quorum.Round[*command]) { l.renewed(round, ttl) })
 }
 
 // renewed takes the result of a renewal and plans the next one.
@@ -68,17 +45,15 @@ func (l *Lock) renewed(round *quorum.Round[*command], ttl time.Duration) {
 	err := l.extended(round, ttl)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.renewing = false
 	if l.cause != nil {
 		return
 	}
 	if err == nil {
-		l.renewAt = round.Start().Add(l.ttl / renewals)
-	} else {
-		// Sooner and sooner while validity runs out, but never in a spin.
-		now := l.r.cfg.Clock.Now()
-		l.renewAt = now.Add(min(l.ttl/renewals, max(minRetry, l.until.Sub(now)/renewals)))
-		l.r.cfg.Logger.Warn("redlock: renewal failed, trying again", "key", l.key, "until", l.until, "error", err)
+		l.r.keeper.renewAt(l, round.Start().Add(ttl/renewals))
+		return
 	}
-	l.reschedule()
+	// Sooner and sooner while validity runs out, but never in a spin.
+	now := l.r.cfg.Clock.Now()
+	l.r.keeper.renewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
+	l.r.journal.warn("renewal failed, trying again", "key", l.key, "until", l.until, "error", err.Error())
 }

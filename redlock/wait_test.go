@@ -185,3 +185,88 @@ func TestContendersTakeTurns(t *testing.T) {
 		assert.Empty(t, b.has(key))
 	})
 }
+
+func TestCallersOfOneRedlockTakeTurns(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.delay(time.Millisecond, time.Millisecond)
+		l := b.acquire(key, time.Hour)
+		var order []int
+		done := make(chan error, 10)
+		for i := range 10 {
+			go func() {
+				got, err := b.lock.Acquire(ctx, key, time.Hour)
+				if err == nil {
+					order = append(order, i)
+					time.Sleep(time.Second)
+					err = got.Release(ctx)
+				}
+				done <- err
+			}()
+			time.Sleep(50 * time.Millisecond)
+		}
+		b.settle()
+		for i := range 5 {
+			b.commands(i)
+		}
+		time.Sleep(10 * time.Second)
+		b.settle()
+		assert.LessOrEqual(t, len(b.commands(0)), 2*10*60, "only the first in line asks: a few tens of attempts a second at the most")
+		start := time.Now()
+		require.NoError(t, l.Release(ctx))
+		for range 10 {
+			require.NoError(t, <-done)
+		}
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order, "first come first served")
+		// Each hands over as it releases: one round trip to release, one to acquire.
+		assert.LessOrEqual(t, time.Since(start), 10*(time.Second+10*time.Millisecond))
+	})
+}
+
+func TestACallerThatLeavesTheLineMakesRoom(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, time.Hour)
+		var cancels []context.CancelFunc
+		waits := make([]chan error, 4)
+		for i := range waits {
+			c, cancel := context.WithCancel(ctx)
+			defer cancel()
+			cancels = append(cancels, cancel)
+			waits[i] = make(chan error, 1)
+			go func() {
+				got, err := b.lock.Acquire(c, key, time.Hour)
+				if err == nil {
+					err = got.Release(ctx)
+				}
+				waits[i] <- err
+			}()
+			time.Sleep(time.Second)
+		}
+		for _, i := range []int{1, 0, 3} { // in the middle, the first, the last
+			cancels[i]()
+			err := <-waits[i]
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		require.NoError(t, l.Release(ctx))
+		assert.NoError(t, <-waits[2])
+	})
+}
+
+// The nodes are healthy and the key is held all the while: that the wait ends in
+// the middle of an attempt changes nothing about why it was in vain.
+func TestAWaitThatEndsInsideAnAttemptSaysHeld(t *testing.T) {
+	for d := range 40 {
+		virtually(t, 5, redlock.Config{}, func(b *bed) {
+			b.warm()
+			b.delay(10*time.Millisecond, 10*time.Millisecond)
+			b.steal(key, time.Hour, 0, 1, 2, 3, 4)
+			c, cancel := context.WithTimeout(ctx, 500*time.Millisecond+time.Duration(d)*time.Millisecond)
+			defer cancel()
+			_, err := b.lock.Acquire(c, key, ttl)
+			assert.ErrorIs(t, err, redlock.ErrHeld)
+			assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+		})
+	}
+}
