@@ -1,0 +1,74 @@
+// Package bench is a module of its own, so that the libraries it compares with
+// stay out of the requirements of the library.
+package bench
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/redisserver"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// An uncontended acquisition is SET key value NX PX ttl and nothing else, so
+// other Redlock clients and ours exclude each other on the same keys.
+func TestWeAndRedsyncExcludeEachOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs redis-server; left out with -short")
+	}
+	const key, ttl = "orders", 30 * time.Second
+	ctx := context.Background()
+	servers := redisserver.Start(t, 5)
+	var (
+		nodes []redis.UniversalClient
+		pools []redsyncredis.Pool
+	)
+	for _, s := range servers {
+		nodes = append(nodes, s.Client())
+		pools = append(pools, goredis.NewPool(s.Client()))
+	}
+	ours, err := redlock.New(nodes, redlock.Config{NodeTimeout: 5 * time.Second})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ours.Close()) }()
+	theirs := redsync.New(pools...).NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1))
+
+	l, err := ours.TryAcquire(ctx, key, ttl)
+	require.NoError(t, err)
+	var taken *redsync.ErrTaken
+	require.True(t, errors.As(theirs.LockContext(ctx), &taken), "redsync is refused while we hold it")
+	require.NoError(t, l.Extend(ctx, ttl), "and has not touched our keys")
+	require.NoError(t, l.Release(ctx))
+	everywhere(t, nodes, key, 0)
+
+	require.NoError(t, theirs.LockContext(ctx))
+	_, err = ours.TryAcquire(ctx, key, ttl)
+	require.ErrorIs(t, err, redlock.ErrHeld)
+	everywhere(t, nodes, key, 1)
+	ok, err := theirs.UnlockContext(ctx)
+	require.NoError(t, err)
+	assert.True(t, ok, "we have not touched their keys")
+
+	l, err = ours.Acquire(ctx, key, ttl)
+	require.NoError(t, err)
+	require.NoError(t, l.Release(ctx))
+}
+
+// everywhere waits until every node has the key, or until none has: the last of
+// them are asked after the caller has been told.
+func everywhere(t *testing.T, nodes []redis.UniversalClient, key string, want int64) {
+	t.Helper()
+	for _, n := range nodes {
+		require.Eventually(t, func() bool {
+			return n.Exists(context.Background(), key).Val() == want
+		}, 10*time.Second, time.Millisecond)
+	}
+}
