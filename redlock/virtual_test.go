@@ -15,7 +15,21 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withExamples{m}) }
+
+// withExamples starts the masters that the examples run on.
+type withExamples struct{ tests *testing.M }
+
+func (m withExamples) Run() int {
+	five, err := redlocktest.New(5)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	masters = five.URLs()
+	defer func() { _ = five.Close() }()
+	return m.tests.Run()
+}
 
 // A test that is about time runs in virtual time: in memory, nothing takes any
 // unless the test delays it, so durations are exact.
