@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// nodeTimeout is longer than the library's default: a first connection over a
+// long way, or a busy machine, must not make a master look dead to somebody who
+// sees the lock for the first time. It slows nothing down, as a decision does not
+// wait for the last node.
+const nodeTimeout = time.Second
+
+// client is one user of the lock: a Redlock with connections of its own, whose
+// operations come with what each node said.
+type client struct {
+	*redlock.Redlock
+	name   string
+	traces recorder
+}
+
+func openClient(name string, urls []string) (*client, error) {
+	c := &client{name: name}
+	var err error
+	c.Redlock, err = redlock.Open(urls, redlock.Config{NodeTimeout: nodeTimeout, Trace: c.traces.record})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// acquire makes one attempt. How it failed is in the round too.
+func (c *client) acquire(ctx context.Context, key string, ttl time.Duration) (*redlock.Lock, round, error) {
+	traced := c.traces.expect("acquire")
+	lock, err := c.TryAcquire(ctx, key, ttl)
+	t, _ := await(ctx, traced, answersWait)
+	r := newRound(c.name, "acquire", key, t, err)
+	r.worth = newWorth(ttl, t.Elapsed, err)
+	return lock, r, err
+}
+
+func (c *client) extend(ctx context.Context, lock *redlock.Lock, ttl time.Duration) (round, error) {
+	traced := c.traces.expect("extend")
+	err := lock.Extend(ctx, ttl)
+	t, _ := await(ctx, traced, answersWait)
+	r := newRound(c.name, "extend", lock.Key(), t, err)
+	r.worth = newWorth(ttl, t.Elapsed, err)
+	return r, err
+}
+
+// release waits for the nodes' answers for so long. A silent node may take until
+// the key's ttl is over: the release is owed to it, as it may still have the key.
+func (c *client) release(ctx context.Context, lock *redlock.Lock, wait time.Duration) (round, error) {
+	traced := c.traces.expect("release")
+	clk := clock.System()
+	start := clk.Now()
+	err := lock.Release(ctx)
+	elapsed := clk.Now().Sub(start)
+	t, all := await(ctx, traced, wait)
+	if !all {
+		t.Elapsed = elapsed
+	}
+	return newRound(c.name, "release", lock.Key(), t, err), err
+}

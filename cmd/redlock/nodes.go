@@ -1,0 +1,19 @@
+package main
+
+import "strings"
+
+// nodeURLs is the value of --nodes. It takes whatever it is given: an error of
+// a flag's value quotes that value, and this one holds passwords. What is wrong
+// with a URL is for redlock.Open to say, which never quotes it. For the same
+// reason it does not print itself.
+type nodeURLs []string
+
+func (n *nodeURLs) Set(list string) error {
+	for u := range strings.SplitSeq(list, ",") {
+		*n = append(*n, strings.TrimSpace(u))
+	}
+	return nil
+}
+
+func (n *nodeURLs) String() string { return "" }
+func (n *nodeURLs) Type() string   { return "url,..." }

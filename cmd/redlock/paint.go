@@ -1,0 +1,37 @@
+package main
+
+import (
+	"io"
+	"os"
+)
+
+// painter colours text, if it is true.
+type painter bool
+
+type colour string
+
+const (
+	bold   colour = "1"
+	dim    colour = "2"
+	red    colour = "31"
+	green  colour = "32"
+	yellow colour = "33"
+)
+
+func (p painter) paint(c colour, s string) string {
+	if !p || s == "" {
+		return s
+	}
+	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
+}
+
+// colourful reports that w is a terminal whose user has nothing against colours
+// (https://no-color.org).
+func colourful(w io.Writer, getenv func(string) string) bool {
+	f, ok := w.(*os.File)
+	if !ok || getenv("NO_COLOR") != "" || getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

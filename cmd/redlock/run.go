@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes. That of a usage error is EX_USAGE of sysexits.h, so that a script
+// can tell a typing mistake from a lock that did not work.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 64
+)
+
+// run is the whole command: it returns the exit code. After an error it has
+// written exactly one line to stderr, and nothing that it started still runs.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	_, _ = fmt.Fprintf(stderr, "redlock: %s\n", oneLine(err))
+	if usage := (*usageError)(nil); errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "redlock",
+		Short: "Locks that a majority of independent Redis masters agrees on",
+		Long: `redlock shows locks that a majority of independent Redis masters agrees on:
+they outlive the loss of any minority of the masters.`,
+		Example: `  redlock demo`,
+		Args:    knownCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2, // cobra's default, where it suggests by itself
+
+		SilenceErrors: true, // run prints them, once
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+	})
+	root.AddCommand(newDemo(), newVersion())
+	return root
+}
+
+// usageError is a mistake in the command line; nothing has been done.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// knownCommand is reached with an argument only if it names no command.
+func knownCommand(root *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case strings.Contains(args[0], "://"):
+		return usagef("masters are given with redlock demo --nodes")
+	}
+	hint := ""
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf(", did you mean %s", strings.Join(near, " or "))
+	}
+	return usagef("no command %q%s (see redlock --help)", args[0], hint)
+}
+
+// noArguments does not quote what it refuses: where --nodes was forgotten it is
+// a URL with a password.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments but flags (see %s --help)", cmd.Name(), cmd.CommandPath())
+	}
+	return nil
+}
+
+// credentials is all between a scheme and the last @. It is greedy, as a
+// password that was not encoded may hold any character.
+var credentials = regexp.MustCompile(`://.*@`)
+
+// oneLine is err for stderr. Flag errors quote the argument, which may be a URL
+// that went to the wrong flag.
+func oneLine(err error) string {
+	msg := strings.TrimPrefix(err.Error(), "redlock: ")
+	msg = strings.ReplaceAll(msg, "\n", "; ") // errors.Join
+	return credentials.ReplaceAllLiteralString(printable(msg), "://...@")
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// text presents a demo to a person.
+type text struct {
+	w io.Writer
+	painter
+}
+
+func (t text) open(intro string) error {
+	_, err := io.WriteString(t.w, wrap(intro, ""))
+	return err
+}
+
+func (t text) step(s *step) error {
+	var b strings.Builder
+	b.WriteString("\n" + t.paint(bold, fmt.Sprintf("%d. %s", s.Number, s.Title)) + "\n")
+	for i, r := range s.Rounds {
+		// The first round is what the step is about; what follows from it is
+		// told in a line.
+		if i == 0 && r.ballot != nil {
+			b.WriteString(t.table(r.Votes))
+		}
+		b.WriteString(t.summary(r))
+		if r.Error != "" && r.Result != "held" {
+			b.WriteString(indent + "The error that a program gets:\n" + quote(r.Error))
+		}
+	}
+	if s.Note != "" {
+		b.WriteString(wrap(s.Note, indent))
+	}
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+func (t text) close(steps int) error {
+	_, err := fmt.Fprintf(t.w, "\n%s\n", t.paint(green, fmt.Sprintf("All %d steps went as they should.", steps)))
+	return err
+}
+
+// summary is what came of a round, and its times.
+func (t text) summary(r round) string {
+	var b strings.Builder
+	b.WriteString(indent + t.verdict(r))
+	switch {
+	case r.Cleared > 0:
+		fmt.Fprintf(&b, ", no key is left on %d masters", r.Cleared)
+	case r.ballot == nil:
+		b.WriteString(", though not every master has answered")
+	case r.Result == "granted":
+		fmt.Fprintf(&b, ", %d of %d granted", r.Granted, len(r.Votes))
+	}
+	b.WriteString(": elapsed " + span(r.Elapsed))
+	if r.worth != nil {
+		b.WriteString(", drift " + span(r.Drift) + ", ")
+		if r.Validity > 0 {
+			b.WriteString("validity " + span(r.Validity))
+		} else {
+			b.WriteString("no validity")
+		}
+	}
+	return b.String() + "\n"
+}
+
+var done = map[string]string{"acquire": "acquired", "extend": "extended", "release": "released"}
+
+func (t text) verdict(r round) string {
+	switch r.Result {
+	case "granted":
+		return t.paint(green, capital(done[r.Op]))
+	case "held":
+		return t.paint(yellow, "Refused, the lock is held")
+	}
+	return t.paint(red, "Not "+done[r.Op]+", "+r.Result)
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// quote is an error as a program gets it, a line for each node. Only spaces
+// become line breaks.
+func quote(message string) string {
+	message = strings.ReplaceAll(printable(message), "; ", ";\n")
+	message = strings.Replace(message, " needed: ", " needed:\n", 1)
+	return wrap(message, indent+indent)
+}

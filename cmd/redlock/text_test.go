@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestColourNeedsATerminalThatWantsIt(t *testing.T) {
+	terminal, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device, as terminals are
+	require.NoError(t, err)
+	defer terminal.Close()
+	file, err := os.Create(t.TempDir() + "/out")
+	require.NoError(t, err)
+	defer file.Close()
+
+	assert.True(t, colourful(terminal, env("TERM", "xterm")))
+	assert.False(t, colourful(terminal, env("TERM", "xterm", "NO_COLOR", "1")))
+	assert.False(t, colourful(terminal, env("TERM", "dumb")))
+	assert.False(t, colourful(file, env("TERM", "xterm")))
+	assert.False(t, colourful(&bytes.Buffer{}, env("TERM", "xterm")))
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9]+m")
+
+func exampleStep() *step {
+	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	r := newRound("A", "acquire", "k", redlock.Trace{
+		Op: "acquire", Need: 2, Elapsed: 1500 * time.Microsecond,
+		Nodes: []redlock.NodeTrace{
+			{Addr: "10.0.0.1:6379", Vote: quorum.Granted, Latency: time.Millisecond},
+			{Addr: strings.Repeat("a", 60) + ":6379", Vote: quorum.Failed, Latency: time.Second, Err: dial},
+			{Addr: "10.0.0.3:6379", Vote: quorum.Failed, Err: quorum.ErrNotSent},
+			{Addr: "10.0.0.4:6379", Vote: quorum.Failed, Err: errors.New("ERR \x1b[31m" + strings.Repeat("long ", 20) + strings.Repeat("x", 90))},
+		},
+	}, &redlock.QuorumError{Op: "acquire", Key: "k", Need: 2, Total: 4, Reason: redlock.ErrNoQuorum,
+		Nodes: []redlock.NodeError{{Addr: "10.0.0.4:6379", Err: errors.New("one")}, {Addr: "10.0.0.5:6379", Err: errors.New("two")}}})
+	r.worth = newWorth(time.Second, 0, redlock.ErrNoQuorum)
+	return &step{Number: 1, Title: "title", Rounds: []round{r}}
+}
+
+func TestColourChangesNothingElse(t *testing.T) {
+	var plain, painted bytes.Buffer
+	require.NoError(t, text{&plain, false}.step(exampleStep()))
+	require.NoError(t, text{&painted, true}.step(exampleStep()))
+	assert.NotContains(t, plain.String(), "\x1b")
+	assert.Contains(t, painted.String(), "\x1b[31mfailed")
+	assert.Equal(t, plain.String(), escapes.ReplaceAllString(painted.String(), ""))
+	assertFits(t, plain.String())
+}
+
+func TestTableShowsEachVote(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, text{&out, false}.step(exampleStep()))
+	assert.Contains(t, out.String(), "1.00 ms  OK\n")
+	assert.Contains(t, out.String(), "aaa...  failed     1000.00 ms  connect: connection\n")
+	assert.Contains(t, out.String(), "not asked")
+	assert.Contains(t, out.String(), "Not acquired, no quorum: elapsed 1.50 ms, drift 12 ms, no validity\n")
+	assert.Contains(t, out.String(), "needed:\n      10.0.0.4:6379: one;\n      10.0.0.5:6379: two\n")
+}
+
+func TestSaidIsWholeForMachines(t *testing.T) {
+	s := exampleStep()
+	assert.Equal(t, "dial tcp: connect: connection refused", s.Rounds[0].Votes[1].Said)
+	assert.NotContains(t, s.Rounds[0].Votes[3].Said, "\x1b")
+	assert.Contains(t, s.Rounds[0].Votes[3].Said, strings.Repeat("x", 90))
+}
+
+func TestSilentMasterIsNotHidden(t *testing.T) {
+	var out bytes.Buffer
+	r := newRound("A", "release", "k", redlock.Trace{Elapsed: time.Millisecond}, nil)
+	require.NoError(t, text{&out, false}.step(&step{Number: 4, Title: "release", Rounds: []round{r}}))
+	assert.Contains(t, out.String(), "Released, though not every master has answered: elapsed 1.00 ms\n")
+}
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                        "0.00 ms",
+		1234 * time.Microsecond:  "1.23 ms",
+		102 * time.Millisecond:   "102 ms",
+		9897 * time.Millisecond:  "9.897 s",
+		10 * time.Second:         "10 s",
+		100 * time.Second:        "100 s",
+		1500 * time.Millisecond:  "1.5 s",
+		999 * time.Millisecond:   "999 ms",
+		10 * time.Millisecond:    "10 ms",
+		10500 * time.Microsecond: "10 ms",
+	} {
+		assert.Equal(t, want, span(micros(d)), d)
+	}
+}
+
+func TestOneLineHidesCredentials(t *testing.T) {
+	for in, want := range map[string]string{
+		`invalid argument "redis://u:p@h"`:         `invalid argument "redis://...@h"`,
+		"x rediss://:p@ss w@h:1 and redis://:q@i":  "x rediss://...@i",
+		"redlock: acquire \"k\": no quorum":        "acquire \"k\": no quorum",
+		"a\nredlock b\x1b[2J":                      "a; redlock b [2J",
+		"redis://h:6379 has no credentials at all": "redis://h:6379 has no credentials at all",
+	} {
+		assert.Equal(t, want, oneLine(errors.New(in)))
+	}
+}
