@@ -92,7 +92,7 @@ func (r *Redlock) await(ctx context.Context, failed *QuorumError, signal <-chan 
 		failed.Cause = context.Cause(ctx)
 		return failed
 	case <-r.closing:
-		return ErrClosed
+		return opError("acquire", failed.Key, ErrClosed)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duratio
 		return 0, err
 	}
 	if ctx.Err() != nil {
-		return 0, fmt.Errorf("redlock: acquire %q: %w", key, context.Cause(ctx))
+		return 0, opError("acquire", key, context.Cause(ctx))
 	}
 	return ttl, nil
 }
@@ -122,7 +122,7 @@ var errNilContext = errors.New("redlock: ctx is nil")
 func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, patient bool) (_ *Lock, free time.Duration, _ error) {
 	leave, err := r.enter()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, opError("acquire", key, err)
 	}
 	defer leave()
 
@@ -155,7 +155,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 	}
 
 	// Step 5: no lock, so nothing may stay.
-	free = r.cleanUp(round, ttl, patient)
+	free = r.cleanUp(ctx, round, ttl, patient)
 	reason, cause := ErrHeld, error(nil)
 	switch {
 	case won:
@@ -177,7 +177,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 // It waits for the nodes that had granted, as the caller is told that nothing
 // stays; if patient, also for those that refused, whose reply says how long the
 // holder's key lives. Nodes that did not answer are not waited for.
-func (r *Redlock) cleanUp(round *quorum.Round[*command], ttl time.Duration, patient bool) (free time.Duration) {
+func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], ttl time.Duration, patient bool) (free time.Duration) {
 	round.Withdraw()
 	cmd := *round.Op()
 	cmd.kind = kindCleanUp
@@ -203,8 +203,11 @@ func (r *Redlock) cleanUp(round *quorum.Round[*command], ttl time.Duration, pati
 	}
 	spec.Nodes = answered
 	cleaned := r.start(spec)
-	if anyGranted || patient {
+	switch {
+	case anyGranted:
 		cleaned.Wait(context.Background())
+	case patient:
+		cleaned.Wait(ctx)
 	}
 	var lefts []time.Duration
 	for _, b := range cleaned.Ballots() {

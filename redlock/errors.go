@@ -104,6 +104,17 @@ func (e *QuorumError) Unwrap() []error {
 	return errs
 }
 
+// opError says what failed without any node being asked, or heard.
+func opError(op, key string, cause error) error {
+	return fmt.Errorf("redlock: %s %q: %w", op, key, plain{cause})
+}
+
+// plain prints an error of this package in the middle of a message.
+type plain struct{ error }
+
+func (p plain) Error() string { return bare(p.error) }
+func (p plain) Unwrap() error { return p.error }
+
 // bare is the text of err without this package's prefix.
 func bare(err error) string {
 	return strings.TrimPrefix(err.Error(), "redlock: ")

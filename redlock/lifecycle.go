@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
@@ -182,12 +181,4 @@ func (l *Lock) command(k kind, ttl time.Duration) *command {
 }
 
 // ended is the error of an operation on a lock that is over.
-func (l *Lock) ended(op string, cause error) error {
-	return fmt.Errorf("redlock: %s %q: %w", op, l.key, plain{cause})
-}
-
-// plain prints a sentinel without its prefix, in the middle of a message.
-type plain struct{ error }
-
-func (p plain) Error() string { return bare(p.error) }
-func (p plain) Unwrap() error { return p.error }
+func (l *Lock) ended(op string, cause error) error { return opError(op, l.key, cause) }

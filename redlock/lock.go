@@ -99,7 +99,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	leave, err := l.r.enter()
 	if err != nil {
-		return err
+		return l.ended("extend", err)
 	}
 	defer leave()
 	round, err := l.startExtend(ttl, true, nil)

@@ -48,8 +48,6 @@ const nodeTimeout = 200 * time.Millisecond
 func virtually(t *testing.T, n int, cfg redlock.Config, f func(b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		// go-redis goes on dialling for a while after its client was closed.
-		t.Cleanup(func() { time.Sleep(10 * time.Second) })
 		b := &bed{T: t, masters: redlocktest.StartVirtual(t, n)}
 		b.lock = b.client(cfg)
 		f(b)
