@@ -176,7 +176,7 @@ func (r *Round[T]) drop(err error) {
 
 // count adds a node's vote to the tally, if it is its first.
 func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
-	if c.vote != Pending {
+	if c.vote != Pending || c.err != nil {
 		return
 	}
 	if r.outcome == Open {

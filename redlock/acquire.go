@@ -13,8 +13,8 @@ import (
 )
 
 // TryAcquire makes one attempt to lock key for ttl. It takes one round trip, and
-// never longer than Config.NodeTimeout, or until ctx ends; if some nodes granted
-// it in vain, one more to have them free again.
+// never longer than Config.NodeTimeout, or until ctx ends; if nodes granted it in
+// vain, one or two more to have them free again.
 //
 // Errors: ErrHeld if somebody else has the key; ErrNoQuorum if too few nodes
 // answered; ErrExpired if the answers came too late to be of use. All three are
@@ -22,8 +22,9 @@ import (
 // ErrClosed after Close. An error that names an argument means that nobody was
 // asked.
 //
-// After an error no key of ours stays on any node that answers. A node whose
-// answer was lost is asked again to delete it until the ttl is over.
+// After an error no key of ours stays on any node that answers: it is gone on
+// return, or, on a node much slower than those that decided, when that node
+// answers. One whose answer was lost is asked again until the ttl is over.
 func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
@@ -176,7 +177,8 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 //
 // It waits for the nodes that had granted, as the caller is told that nothing
 // stays; if patient, also for those that refused, whose reply says how long the
-// holder's key lives. Nodes that did not answer are not waited for.
+// holder's key lives. The nodes that had not answered at the decision may be a
+// moment behind or hung: they get as long again as the others took, twice.
 func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], ttl time.Duration, patient bool) (free time.Duration) {
 	round.Withdraw()
 	cmd := *round.Op()
@@ -194,28 +196,44 @@ func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], tt
 		}
 	}
 	spec := quorum.Spec[*command]{Op: &cmd, All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
+	var behind *quorum.Round[*command]
 	if anySilent {
 		spec.Nodes = silent
-		r.start(spec)
+		behind = r.start(spec)
 	}
-	if !anyAnswered {
-		return 0
-	}
-	spec.Nodes = answered
-	cleaned := r.start(spec)
-	switch {
-	case anyGranted:
-		cleaned.Wait(context.Background())
-	case patient:
-		cleaned.Wait(ctx)
-	}
-	var lefts []time.Duration
-	for _, b := range cleaned.Ballots() {
-		if b.Final == quorum.Granted {
-			lefts = append(lefts, remaining(b.Reply))
+	if anyAnswered {
+		spec.Nodes = answered
+		cleaned := r.start(spec)
+		switch {
+		case anyGranted:
+			cleaned.Wait(context.Background())
+		case patient:
+			cleaned.Wait(ctx)
 		}
+		var lefts []time.Duration
+		for _, b := range cleaned.Ballots() {
+			if b.Final == quorum.Granted {
+				lefts = append(lefts, remaining(b.Reply))
+			}
+		}
+		free = freeAfter(lefts, quorum.Size(len(r.nodes)))
 	}
-	return freeAfter(lefts, quorum.Size(len(r.nodes)))
+	if behind != nil {
+		took := round.Decided().Sub(round.Start())
+		r.waitFor(ctx, behind, min(2*max(took, minRoundTrip), r.cfg.NodeTimeout-took))
+	}
+	return free
+}
+
+// waitFor waits for a round for d at the most.
+func (r *Redlock) waitFor(ctx context.Context, round *quorum.Round[*command], d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer r.cfg.Clock.AfterFunc(d, cancel).Stop()
+	round.Wait(ctx)
 }
 
 // freeAfter is when need nodes have no holder's key any more, given what remains

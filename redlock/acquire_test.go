@@ -183,7 +183,8 @@ func TestALostReplyIsAFailureAndIsCleanedUp(t *testing.T) {
 		for i := range 3 {
 			b.masters.Master(i).LoseReplies(1)
 		}
-		_, err := b.lock.TryAcquire(ctx, key, time.Hour)
+		var err error
+		assert.Zero(t, took(func() { _, err = b.lock.TryAcquire(ctx, key, time.Hour) }), "no retry behind our back")
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		assert.NotErrorIs(t, err, redlock.ErrHeld)
 		time.Sleep(time.Second)
@@ -219,6 +220,22 @@ func TestALockThatExpiredOnArrivalIsNotHandedOut(t *testing.T) {
 		assert.Equal(t, 2*time.Millisecond, time.Until(l.Until()))
 		_, err = b.lock.TryAcquire(ctx, "not", 597*time.Millisecond)
 		assert.ErrorIs(t, err, redlock.ErrExpired)
+	})
+}
+
+// Won, but too late: what still queues for a busy node must not be sent after.
+func TestWhatWasNotSentIsWithdrawn(t *testing.T) {
+	virtually(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *bed) {
+		b.warm()
+		b.delay(0, 600*time.Millisecond)
+		b.masters.Master(4).Delay(0, 3*time.Second)
+		go func() { _, _ = b.lock.TryAcquire(ctx, "first", time.Hour) }()
+		b.settle()
+		_, err := b.lock.TryAcquire(ctx, key, 300*time.Millisecond) // the lanes are busy: it queues
+		require.ErrorIs(t, err, redlock.ErrExpired)
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, []string{"SET"}, b.commands(4))
+		assert.Empty(t, b.has(key))
 	})
 }
 
@@ -267,6 +284,7 @@ func TestRefusedConnectionsAreKnownAtOnce(t *testing.T) {
 			assert.Zero(t, took(func() { _, err = b.lock.TryAcquire(ctx, key, ttl) }))
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			assert.Contains(t, text(err), "refused")
+			assert.Empty(t, b.has(key), "on return nothing is left on the survivors")
 			time.Sleep(30 * time.Millisecond)
 		}
 		require.NoError(t, b.masters.Restart(0, 1, 2))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -210,6 +211,46 @@ func TestAWrongPasswordIsNoQuorum(t *testing.T) {
 	}
 	for range 64 {
 		check(<-errs)
+	}
+}
+
+// An answer that is neither yes nor no is no vote, whatever it looks like.
+func TestAnAnswerThatIsNoAnswerIsNoVote(t *testing.T) {
+	for name, answer := range map[string]func(*server.Peer){
+		"another word": func(p *server.Peer) { p.WriteInline("QUEUED") },
+		"a number":     func(p *server.Peer) { p.WriteInt(7) },
+		"one":          func(p *server.Peer) { p.WriteInt(1) },
+		"a string":     func(p *server.Peer) { p.WriteBulk("1") },
+		"a list":       func(p *server.Peer) { p.WriteLen(1); p.WriteBulk("OK") },
+		"OK":           func(p *server.Peer) { p.WriteOK() },
+	} {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			b.warm()
+			held := b.acquire("held", ttl)
+			b.settle()
+			for _, m := range b.masters.All()[:2] {
+				m.Miniredis().Server().SetPreHook(func(p *server.Peer, cmd string, _ ...string) bool {
+					if cmd == "SET" && name != "OK" || cmd == "EVALSHA" && name != "one" {
+						answer(p)
+						return true
+					}
+					return false
+				})
+			}
+			if name != "OK" {
+				_, err := b.lock.TryAcquire(ctx, key, ttl)
+				require.ErrorIs(t, err, redlock.ErrNoQuorum, name)
+			}
+			if name != "one" {
+				require.ErrorIs(t, held.Extend(ctx, ttl), redlock.ErrNoQuorum, name)
+				require.ErrorIs(t, held.Release(ctx), redlock.ErrNoQuorum, name)
+			}
+			for _, m := range b.masters.All() {
+				m.Miniredis().Server().SetPreHook(nil)
+			}
+			time.Sleep(5 * time.Second)
+			assert.Empty(t, b.has(key))
+		})
 	}
 }
 

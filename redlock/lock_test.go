@@ -181,6 +181,23 @@ func TestTopUpTakesNothingFromAnybody(t *testing.T) {
 	})
 }
 
+func TestALockWithoutAMajorityIsNotToppedUp(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, time.Hour)
+		b.settle()
+		b.masters.Master(4).Miniredis().Del(key)
+		b.stall(0, 1, 2)
+		require.ErrorIs(t, l.Extend(ctx, time.Hour), redlock.ErrNoQuorum)
+		time.Sleep(3 * time.Second) // until those are given up
+		b.settle()
+		assert.NotContains(t, b.has(key), 4)
+		for i := range 3 {
+			b.masters.Master(i).Resume()
+		}
+	})
+}
+
 func TestReleaseDeletesOnlyOurKey(t *testing.T) {
 	virtually(t, 5, redlock.Config{}, func(b *bed) {
 		l := b.acquire(key, ttl)
@@ -192,7 +209,12 @@ func TestReleaseDeletesOnlyOurKey(t *testing.T) {
 		assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
 		err := l.Release(ctx)
 		assert.ErrorIs(t, err, redlock.ErrReleased)
+		for i := range 5 {
+			b.commands(i)
+		}
 		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrReleased)
+		b.settle()
+		assert.Empty(t, b.commands(0), "nobody was asked")
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // Slots is the number of hash slots of a Redis Cluster.
@@ -68,7 +70,7 @@ func (c *Cluster) form() error {
 	first := c.servers[0].Client()
 	for _, s := range c.servers[1:] {
 		// go-redis's ClusterMeet cannot name the bus port.
-		err := first.Do(ctx, "cluster", "meet", loopback, s.Port(), s.bus.port).Err()
+		err := first.Do(ctx, "cluster", "meet", port.Loopback, s.Port(), s.bus.Port).Err()
 		if err != nil {
 			return fmt.Errorf("redisserver: cluster: introduce %s: %w", s.Addr(), err)
 		}

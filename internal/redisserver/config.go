@@ -3,6 +3,8 @@ package redisserver
 import (
 	"fmt"
 	"strings"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // listen says where a server listens.
@@ -26,7 +28,7 @@ func (s settings) redisConf(dir string, at listen) string {
 	line("dir", dir)
 	line("save", "")
 	line("appendonly", "no")
-	line("bind", loopback)
+	line("bind", port.Loopback)
 	// A replica is served at once: by default a master waits 5 s for more.
 	line("repl-diskless-sync-delay", "0")
 	switch {
@@ -48,7 +50,7 @@ func (s settings) redisConf(dir string, at listen) string {
 		line("cluster-enabled", "yes")
 		line("cluster-port", fmt.Sprint(at.bus))
 		line("cluster-config-file", "nodes.conf")
-		line("cluster-announce-ip", loopback)
+		line("cluster-announce-ip", port.Loopback)
 		line("cluster-node-timeout", "5000")
 		if s.tls {
 			line("tls-cluster", "yes")

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // Link is a proxy in front of one server: clients dial Addr instead, and what
@@ -18,7 +20,7 @@ import (
 // A Cluster or Sentinel client learns the servers' own addresses and goes around
 // a Link, unless its Dialer is changed.
 type Link struct {
-	port    *reservation
+	port    *port.Reservation
 	network string
 	target  string
 	ctx     context.Context // ends with Close
@@ -67,15 +69,15 @@ func OpenLink(target string) (*Link, error) {
 	close(l.gate)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	for try := 1; ; try++ {
-		port, err := reserve()
+		reserved, err := port.Reserve()
 		if err != nil {
 			return nil, err
 		}
-		l.port = port
+		l.port = reserved
 		if err = l.Accept(); err == nil {
 			return l, nil
 		}
-		port.release()
+		reserved.Release()
 		if try == portTries {
 			return nil, err
 		}
@@ -84,7 +86,7 @@ func OpenLink(target string) (*Link, error) {
 
 // Addr is the host and port that clients dial. It stays the same for the Link's
 // life.
-func (l *Link) Addr() string { return l.port.addr() }
+func (l *Link) Addr() string { return l.port.Addr() }
 
 // Stall holds back all bytes, in both directions, as a hung server or a cut
 // cable would: connections and bytes are accepted and nothing comes out. Even
@@ -145,7 +147,7 @@ func (l *Link) Accept() error {
 	if err := l.ctx.Err(); err != nil {
 		return fmt.Errorf("redisserver: link is closed: %w", err)
 	}
-	listener, err := net.Listen("tcp", l.port.addr())
+	listener, err := net.Listen("tcp", l.port.Addr())
 	if err != nil {
 		return fmt.Errorf("redisserver: link: %w", err)
 	}
@@ -171,7 +173,7 @@ func (l *Link) Close() {
 	l.Refuse()
 	l.Break()
 	l.work.Wait()
-	l.port.release()
+	l.port.Release()
 }
 
 func (l *Link) serve(listener net.Listener) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // echo is a server that sends back what it hears, until the end.
@@ -174,10 +176,10 @@ func TestLinkBreak(t *testing.T) {
 }
 
 func TestLinkToNobody(t *testing.T) {
-	r, err := reserve()
+	r, err := port.Reserve()
 	require.NoError(t, err)
-	defer r.release()
-	l := NewLink(t, r.addr())
+	defer r.Release()
+	l := NewLink(t, r.Addr())
 	requireEnd(t, dial(t, l.Addr()).conn)
 }
 

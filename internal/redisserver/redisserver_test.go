@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 func TestMain(m *testing.M) {
@@ -77,7 +79,7 @@ func TestStart(t *testing.T) {
 	require.Empty(t, tb.fatal)
 	require.Len(t, servers, 5)
 
-	first, last := ephemeral()
+	first, last := port.Ephemeral()
 	ids := map[string]bool{}
 	for _, s := range servers {
 		require.False(t, s.Port() >= first && s.Port() <= last, "port %d", s.Port())

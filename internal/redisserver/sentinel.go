@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // masterName is the name under which the Sentinel knows its master.
@@ -16,7 +18,7 @@ const masterName = "main"
 // and promotes the replica when the master has been silent for a second.
 // Replication is asynchronous: what the replica has not received is lost then.
 type Sentinel struct {
-	port    *reservation
+	port    *port.Reservation
 	dir     string
 	process *process
 	servers []*Server // first master, first replica
@@ -43,7 +45,7 @@ func StartSentinel(tb TB, opts ...Option) *Sentinel {
 func (s *Sentinel) MasterName() string { return masterName }
 
 // SentinelAddr is the Sentinel's own host and port.
-func (s *Sentinel) SentinelAddr() string { return s.port.addr() }
+func (s *Sentinel) SentinelAddr() string { return s.port.Addr() }
 
 // Master is the server that the Sentinel takes for the master now, dead or alive.
 func (s *Sentinel) Master() (*Server, error) {
@@ -126,7 +128,7 @@ func (s *Sentinel) Client(configure ...func(*redis.FailoverOptions)) *redis.Clie
 func (s *Sentinel) Stop() {
 	s.clients.close()
 	s.process.kill()
-	s.port.release()
+	s.port.Release()
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
 	}

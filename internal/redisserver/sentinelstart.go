@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // LaunchSentinel is StartSentinel for callers without a test: the caller stops
@@ -32,7 +34,7 @@ func LaunchSentinel(opts ...Option) (_ *Sentinel, err error) {
 	master := masters[0]
 	s.servers = masters
 	settings.config = append(settings.config[:len(settings.config):len(settings.config)],
-		fmt.Sprintf("replicaof %s %d", loopback, master.Port()))
+		fmt.Sprintf("replicaof %s %d", port.Loopback, master.Port()))
 	replicas, err := launch(1, settings)
 	if err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func (s *Sentinel) run(master *Server) error {
 	}
 	conf := filepath.Join(s.dir, "sentinel.conf")
 	for try := 1; ; try++ {
-		if s.port, err = reserve(); err != nil {
+		if s.port, err = port.Reserve(); err != nil {
 			return err
 		}
 		if err := os.WriteFile(conf, []byte(s.sentinelConf(master)), 0o600); err != nil {
@@ -77,12 +79,12 @@ func (s *Sentinel) run(master *Server) error {
 		c := command{path: path, args: []string{conf, "--sentinel"}, dir: s.dir, ready: "+monitor"}
 		s.process, err = c.run()
 		if err == nil {
-			return awaitPing("tcp", s.port.addr(), nil)
+			return awaitPing("tcp", s.port.Addr(), nil)
 		}
 		if try == portTries || !errors.Is(err, errPortTaken) {
 			return err
 		}
-		s.port.release()
+		s.port.Release()
 	}
 }
 
@@ -90,9 +92,9 @@ func (s *Sentinel) sentinelConf(master *Server) string {
 	lines := []string{
 		"daemonize no",
 		"dir " + quote(s.dir),
-		"bind " + loopback,
-		fmt.Sprintf("port %d", s.port.port),
-		fmt.Sprintf("sentinel monitor %s %s %d 1", masterName, loopback, master.Port()),
+		"bind " + port.Loopback,
+		fmt.Sprintf("port %d", s.port.Port),
+		fmt.Sprintf("sentinel monitor %s %s %d 1", masterName, port.Loopback, master.Port()),
 		"sentinel down-after-milliseconds " + masterName + " 1000",
 		"sentinel failover-timeout " + masterName + " 2000",
 	}

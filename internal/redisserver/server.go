@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // Server is one redis-server. Its methods are safe for concurrent use, also
@@ -14,9 +16,9 @@ type Server struct {
 	settings settings
 	command  command
 	dir      string
-	port     *reservation // nil on a unix socket
-	bus      *reservation // a cluster's second port; else nil
-	socket   string       // empty on TCP
+	port     *port.Reservation // nil on a unix socket
+	bus      *port.Reservation // a cluster's second port; else nil
+	socket   string            // empty on TCP
 	clients  closers
 
 	mu      sync.Mutex // one change of life at a time
@@ -59,16 +61,16 @@ func tryServer(settings settings) (_ *Server, err error) {
 		s.socket = filepath.Join(s.dir, "redis.sock")
 		at.socket = s.socket
 	} else {
-		if s.port, err = reserve(); err != nil {
+		if s.port, err = port.Reserve(); err != nil {
 			return nil, err
 		}
-		at.port = s.port.port
+		at.port = s.port.Port
 	}
 	if settings.cluster {
-		if s.bus, err = reserve(); err != nil {
+		if s.bus, err = port.Reserve(); err != nil {
 			return nil, err
 		}
-		at.bus = s.bus.port
+		at.bus = s.bus.Port
 	}
 	if settings.tls {
 		if err := settings.authority.write(s.dir); err != nil {
@@ -124,7 +126,7 @@ func (s *Server) Addr() string {
 	if s.socket != "" {
 		return s.socket
 	}
-	return s.port.addr()
+	return s.port.Addr()
 }
 
 // Port is the TCP port, with or without TLS; 0 on a unix socket.
@@ -132,7 +134,7 @@ func (s *Server) Port() int {
 	if s.port == nil {
 		return 0
 	}
-	return s.port.port
+	return s.port.Port
 }
 
 // Dir is the server's directory. Stop removes it.
@@ -209,8 +211,8 @@ func (s *Server) Stop() {
 	}
 	s.stopped = true
 	s.process.kill()
-	s.port.release()
-	s.bus.release()
+	s.port.Release()
+	s.bus.Release()
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
 	}

@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // Names of the files in a server's directory.
@@ -60,7 +62,7 @@ func sign() (*authority, error) {
 		// A cluster's servers are clients of each other.
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		DNSNames:    []string{"localhost"},
-		IPAddresses: []net.IP{net.ParseIP(loopback)},
+		IPAddresses: []net.IP{net.ParseIP(port.Loopback)},
 	}
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -63,9 +63,6 @@ func (m *Master) start() error {
 		if err != nil {
 			return fmt.Errorf("redlocktest: master cannot listen: %w", err)
 		}
-		if m.addr == "" {
-			m.addr = l.Addr().String()
-		}
 		ln = &listener{Listener: l, done: make(chan struct{})}
 	}
 

@@ -5,6 +5,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // A port that was free when a master was killed can be somebody's source port
@@ -14,11 +16,31 @@ const (
 	listenPause    = 20 * time.Millisecond
 )
 
-// listen listens on addr, or on a free loopback port if addr is empty.
-func listen(addr string) (net.Listener, error) {
-	if addr == "" {
-		return net.Listen("tcp", "127.0.0.1:0")
+// reserve takes a loopback port for the master's whole life. Were it free while
+// the master is dead, a master of another test process could get it, and would
+// answer in its place.
+func reserve() (*port.Reservation, error) {
+	for {
+		r, err := port.Reserve()
+		if err != nil {
+			return nil, err
+		}
+		probe, err := net.Listen("tcp", r.Addr())
+		if err == nil {
+			probe.Close()
+			return r, nil
+		}
+		r.Release()
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, err
+		}
+		// A stranger has the TCP port of that number; the search goes on from
+		// another place.
 	}
+}
+
+// listen listens on addr.
+func listen(addr string) (net.Listener, error) {
 	for attempt := 1; ; attempt++ {
 		l, err := net.Listen("tcp", addr)
 		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || attempt == listenAttempts {

@@ -11,6 +11,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quorumlock/redlock/internal/port"
 )
 
 // virtualPoolSize is above any number of callers that a test puts on one
@@ -24,6 +26,7 @@ const virtualPoolSize = 4096
 type Master struct {
 	addr    string
 	virtual bool
+	port    *port.Reservation // nil if virtual
 	redis   *miniredis.Miniredis
 	server  *server.Server
 
@@ -65,8 +68,15 @@ func newMaster(i int, virtual bool) (*Master, error) {
 
 	if virtual {
 		m.addr = virtualAddr(i)
+	} else {
+		if m.port, err = reserve(); err != nil {
+			m.redis.Close()
+			return nil, err
+		}
+		m.addr = m.port.Addr()
 	}
 	if err := m.start(); err != nil {
+		m.port.Release()
 		m.redis.Close()
 		return nil, err
 	}
@@ -154,5 +164,6 @@ func (m *Master) close() error {
 	}
 	m.Kill()
 	m.redis.Close()
+	m.port.Release()
 	return errors.Join(errs...)
 }

@@ -1,4 +1,6 @@
-package redisserver
+// Package port reserves TCP ports of loopback for servers that are killed and
+// come back, so that nobody takes the port meanwhile.
+package port
 
 import (
 	"errors"
@@ -11,7 +13,8 @@ import (
 	"sync"
 )
 
-const loopback = "127.0.0.1"
+// Loopback is where all reserved ports are.
+const Loopback = "127.0.0.1"
 
 // portFrom and portFloor bound the search from below: ports under portFrom tend
 // to be services' own, those under 1024 are privileged.
@@ -20,42 +23,44 @@ const (
 	portFloor = 1024
 )
 
-// A reservation keeps a TCP port for one server, also while that server is
-// dead and waits to be restarted: it is the UDP socket of the same number, which
-// Redis has no use for. Test binaries that run at the same time see each other's
+// Reservation keeps a TCP port for one server, also while that server is dead
+// and waits to be restarted: it is the UDP socket of the same number, which Redis
+// has no use for. Test binaries that run at the same time see each other's
 // sockets, and the kernel removes them with the process.
-type reservation struct {
-	port int
+type Reservation struct {
+	Port int
 	conn net.PacketConn
 }
 
-func (r *reservation) addr() string { return net.JoinHostPort(loopback, strconv.Itoa(r.port)) }
+// Addr is the port with its host.
+func (r *Reservation) Addr() string { return net.JoinHostPort(Loopback, strconv.Itoa(r.Port)) }
 
-func (r *reservation) release() {
+// Release lets the port go. It does nothing to a nil reservation.
+func (r *Reservation) Release() {
 	if r != nil {
 		_ = r.conn.Close()
 	}
 }
 
-// reserve finds a free port below the ephemeral range, from a random start. The
+// Reserve finds a free port below the ephemeral range, from a random start. The
 // TCP port of that number may still belong to a stranger; whoever listens finds
 // out.
-func reserve() (*reservation, error) {
+func Reserve() (*Reservation, error) {
 	low, high := portRange()
 	start := rand.IntN(high - low)
 	for i := range high - low {
 		port := low + (start+i)%(high-low)
-		conn, err := net.ListenPacket("udp4", net.JoinHostPort(loopback, strconv.Itoa(port)))
+		conn, err := net.ListenPacket("udp4", net.JoinHostPort(Loopback, strconv.Itoa(port)))
 		if err == nil {
-			return &reservation{port: port, conn: conn}, nil
+			return &Reservation{Port: port, conn: conn}, nil
 		}
 	}
-	return nil, errors.New("redisserver: no free port from " + strconv.Itoa(low) + " to " + strconv.Itoa(high-1))
+	return nil, errors.New("port: none free from " + strconv.Itoa(low) + " to " + strconv.Itoa(high-1))
 }
 
 // portRange is the range to search, [low, high).
 var portRange = sync.OnceValues(func() (low, high int) {
-	return searchRange(ephemeral())
+	return searchRange(Ephemeral())
 })
 
 // searchRange picks the ports outside [first, last], the ephemeral range: from
@@ -74,8 +79,8 @@ func searchRange(first, last int) (low, high int) {
 	}
 }
 
-// ephemeral returns the ports that the system gives to outgoing connections.
-func ephemeral() (first, last int) {
+// Ephemeral returns the ports that the system gives to outgoing connections.
+func Ephemeral() (first, last int) {
 	if data, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
 		if _, err := fmt.Sscan(string(data), &first, &last); err == nil {
 			return first, last
