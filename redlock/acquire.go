@@ -37,59 +37,64 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 // Acquire locks key for ttl, and waits for it until ctx ends. It tries again
 // after random pauses of at most 100 ms, sooner if the nodes say that the
 // holder's ttl is about to end or if this Redlock releases the key itself.
-// Callers of one Redlock who wait for the same key take turns, first come first
+// Callers of one Redlock who want the same key take turns, first come first
 // served; among Redlocks chance decides.
 //
+// Without a quorum it waits too. Give ctx a deadline, or set Config.Logger, which
+// is told; otherwise such a wait is silent.
+//
 // When ctx ends it returns a *QuorumError that matches context.Cause(ctx) and
-// the reason why the last attempt failed: ErrHeld, ErrNoQuorum or ErrExpired.
-// What it leaves behind is as with TryAcquire.
+// the reason why the last complete attempt failed: ErrHeld, ErrNoQuorum or
+// ErrExpired. If ctx had ended before the call nobody is asked, and the error only
+// wraps its cause. What it leaves behind is as with TryAcquire.
 func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
 		return nil, err
 	}
-	lock, free, err := r.attempt(ctx, key, ttl, true)
-	var failed *QuorumError
-	if !errors.As(err, &failed) || failed.Cause != nil {
-		return lock, err
-	}
-	if errors.Is(err, ErrNoQuorum) {
-		r.journal.warn("no quorum, waiting", "key", key, "error", err.Error())
-	}
-
 	place := r.turns.join(key)
 	defer r.turns.leave(key, place)
+	failed := &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
 	if err := r.await(ctx, failed, place.first, nil); err != nil {
 		return nil, err
 	}
 	for tries := 0; ; tries++ {
+		lock, free, err := r.attempt(ctx, key, ttl, true)
+		var now *QuorumError
+		switch {
+		case !errors.As(err, &now):
+			return lock, err
+		case now.Cause != nil && tries > 0:
+			// It was cut short, and knows less than the one before it.
+			failed.Cause = now.Cause
+			return nil, failed
+		case now.Cause != nil:
+			return nil, now
+		}
+		failed = now
+		r.turns.failed(key, now.Reason)
+		if tries == 0 && now.Reason == ErrNoQuorum {
+			r.journal.warn("no quorum, waiting", "key", key, "error", err.Error())
+		}
 		pause := r.cfg.Clock.NewTimer(backoff(tries, free))
-		err := r.await(ctx, failed, place.nudge, pause.C())
+		err = r.await(ctx, failed, place.nudge, pause.C())
 		pause.Stop()
 		if err != nil {
 			return nil, err
 		}
-		lock, free, err = r.attempt(ctx, key, ttl, true)
-		var again *QuorumError
-		switch {
-		case !errors.As(err, &again):
-			return lock, err
-		case again.Cause != nil:
-			// It was cut short, and knows less than the one before it.
-			failed.Cause = again.Cause
-			return nil, failed
-		}
-		failed = again
 	}
 }
 
 // await returns nil at the signal or the tick. Otherwise the wait is over, and
-// failed says why the last attempt had been in vain.
+// failed says why the last attempt had been in vain, if there was one.
 func (r *Redlock) await(ctx context.Context, failed *QuorumError, signal <-chan struct{}, tick <-chan time.Time) error {
 	select {
 	case <-signal:
 	case <-tick:
 	case <-ctx.Done():
+		if failed.Reason == nil {
+			failed.Reason = r.turns.reason(failed.Key)
+		}
 		failed.Cause = context.Cause(ctx)
 		return failed
 	case <-r.closing:

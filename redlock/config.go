@@ -23,8 +23,8 @@ type Config struct {
 	// Drift is the margin for clocks that run at different speeds. It is
 	// taken off the validity of every grant.
 	//
-	// Defaults to clock.DefaultDrift, 1 % of the ttl plus 2 ms. Set a Floor of
-	// 1 ns to have next to none.
+	// Defaults to clock.DefaultDrift, 1 % of the ttl plus 2 ms: 36 s of an
+	// hour. Set a Floor of 1 ns to have next to none.
 	Drift clock.Drift
 
 	// KeyPrefix is put in front of every key on the nodes. The keys of the
@@ -39,9 +39,11 @@ type Config struct {
 	Clock clock.Clock
 
 	// Trace, if set, is called once for every round after the last node has
-	// answered or has been given up, which may be after the operation has
-	// returned. It runs on a goroutine that carries other operations too: it
-	// must return soon, and must not call the Redlock or its locks.
+	// answered or has been given up. That may be after the operation has
+	// returned; what is owed to a node, a release for one, may take until the
+	// ttl is over. It runs on goroutines that carry other operations too,
+	// several at once: it must return soon, and must not call the Redlock or
+	// its locks.
 	//
 	// Defaults to none.
 	Trace func(Trace)

@@ -13,9 +13,13 @@ import (
 // fn's context ends with ctx, or when the lock is lost, and its cause says
 // which; fn must then stop. Do never returns nil after a loss, whatever fn
 // returned: its error matches fn's own and the loss (ErrNotHeld, ErrExpired,
-// ErrClosed). An error of the release comes back too: ErrNoQuorum means that fn
-// ended under the lock, whose keys may live on until their ttl. If the lock could
-// not be acquired fn is not called, and the error is Acquire's.
+// ErrClosed). If the lock could not be acquired fn is not called, and the error is
+// Acquire's. An error of the release comes back too: a *QuorumError whose Op is
+// "release" and which matches ErrNoQuorum means that fn ended under the lock, whose
+// keys may live on until their ttl.
+//
+// fn must not call Do or Acquire for the same key: it would wait for itself until
+// its context ends.
 func (r *Redlock) Do(ctx context.Context, key string, ttl time.Duration, fn func(ctx context.Context) error) (err error) {
 	if fn == nil {
 		return errors.New("redlock: fn is nil")

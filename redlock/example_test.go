@@ -109,7 +109,7 @@ func ExampleRedlock_Acquire() {
 	defer cancel()
 	lock, err := locks.Acquire(ctx, "migration", time.Minute)
 	if err != nil {
-		log.Fatal(err) // says who had it, or which masters did not answer
+		log.Fatal(err) // says why: held, or which masters did not answer
 	}
 	defer lock.Release(ctx)
 	fmt.Println("locked", lock.Key())

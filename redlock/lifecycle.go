@@ -20,6 +20,19 @@ func (l *Lock) end(cause error) bool {
 	return true
 }
 
+// endNow ends the lock for its holder and leaves it with the keeper, so that Close
+// finds it among those that it has to release.
+func (l *Lock) endNow(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.cause = cause
+		if l.cancel != nil {
+			l.cancel(cause)
+		}
+	}
+}
+
 // lose ends the lock because it is lost; mu is held.
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
@@ -32,6 +45,7 @@ func (l *Lock) expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause != nil {
+		l.r.keeper.forget(l)
 		return
 	}
 	if now.Before(l.until) { // it has just been extended

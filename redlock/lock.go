@@ -51,7 +51,7 @@ func newLock(ctx context.Context, r *Redlock, round *quorum.Round[*command], ttl
 // Key is the name of the locked resource, without Config.KeyPrefix.
 func (l *Lock) Key() string { return l.key }
 
-// Value is the random string that is the lock on the nodes. Who knows it can
+// Value is the random string that is the lock on the nodes. Whoever knows it can
 // release the lock: treat it as a secret.
 func (l *Lock) Value() string { return l.value }
 
@@ -129,7 +129,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 func (l *Lock) Release(ctx context.Context) error {
 	leave, err := l.r.enter()
 	if err != nil {
-		l.letGo(err) // Close will do the same, or has; this one ends it now
+		l.endNow(err) // Close, which is under way, releases it
 		return l.ended("release", err)
 	}
 	defer leave()

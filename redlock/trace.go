@@ -1,17 +1,21 @@
 package redlock
 
 import (
+	"errors"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
 )
 
 // Trace is what became of one round, for metrics and for tools that show it.
+//
+// A clean-up or a top-up goes to some of the nodes and needs no majority: its
+// Outcome and Need mean nothing, its Nodes do.
 type Trace struct {
 	Op      string         // "acquire", "extend", "release", "clean up" or "top up"
 	Key     string         // the resource, without Config.KeyPrefix
 	Outcome quorum.Outcome // as decided
-	Granted int            // grants at the decision
+	Granted int            // grants at the decision; a later grant is in Nodes
 	Need    int            // grants that win
 	Elapsed time.Duration  // from before the first byte to the decision
 	Nodes   []NodeTrace    // the nodes that were asked, in the order of New
@@ -20,7 +24,7 @@ type Trace struct {
 // NodeTrace is one node's part in a round.
 type NodeTrace struct {
 	Addr    string
-	Vote    quorum.Vote   // in the end; it may have come after the decision
+	Vote    quorum.Vote   // in the end, perhaps after the decision; Pending if it was not asked
 	Latency time.Duration // from before the first byte to the vote
 	Err     error         // why it refused or failed; nil for a grant
 }
@@ -38,7 +42,11 @@ func (r *Redlock) trace(round *quorum.Round[*command]) {
 	}
 	for _, b := range round.Ballots() {
 		n := NodeTrace{Addr: r.nodes[b.Node].addr, Vote: b.Final, Latency: b.Latency}
-		if b.Final != quorum.Granted {
+		switch {
+		case errors.Is(b.Err, quorum.ErrNotSent):
+			n.Vote = quorum.Pending
+			fallthrough
+		case b.Final != quorum.Granted:
 			n.Err = r.nodeErr(b)
 		}
 		t.Nodes = append(t.Nodes, n)

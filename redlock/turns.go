@@ -5,49 +5,55 @@ import (
 	"sync"
 )
 
-// turns lines up the goroutines of one Redlock that wait for the same key, first
-// come first served: only the first of each line asks the nodes. Sixty that ask
-// side by side split the votes between them until nobody ever gets a majority.
+// turns lines up the goroutines of one Redlock that want the same key, first come
+// first served: only the first of each line asks the nodes. Sixty that ask side by
+// side split the votes between them until nobody ever gets a majority.
 type turns struct {
 	mu    sync.Mutex
-	lines map[string][]*turn
+	lines map[string]*line
 }
 
-// turn is a place in a line.
-type turn struct {
+// line is those who want one key.
+type line struct {
+	places []*place
+	reason error // why the last attempt was in vain; nil before there was one
+}
+
+// place is somebody's place in a line.
+type place struct {
 	first chan struct{} // closed when everybody in front has left
 	nudge chan struct{} // holds one hint that the key may be free
 }
 
-func newTurns() *turns { return &turns{lines: map[string][]*turn{}} }
+func newTurns() *turns { return &turns{lines: map[string]*line{}} }
 
 // join takes the last place in the line for key.
-func (t *turns) join(key string) *turn {
-	place := &turn{first: make(chan struct{}), nudge: make(chan struct{}, 1)}
+func (t *turns) join(key string) *place {
+	p := &place{first: make(chan struct{}), nudge: make(chan struct{}, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := append(t.lines[key], place)
-	t.lines[key] = line
-	if len(line) == 1 {
-		close(place.first)
+	l := t.lines[key]
+	if l == nil {
+		l = &line{}
+		t.lines[key] = l
+		close(p.first)
 	}
-	return place
+	l.places = append(l.places, p)
+	return p
 }
 
 // leave gives a place up, wherever it is in the line.
-func (t *turns) leave(key string, place *turn) {
+func (t *turns) leave(key string, p *place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := t.lines[key]
-	i := slices.Index(line, place)
-	line = slices.Delete(line, i, i+1)
-	if len(line) == 0 {
+	l := t.lines[key]
+	i := slices.Index(l.places, p)
+	l.places = slices.Delete(l.places, i, i+1)
+	switch {
+	case len(l.places) == 0:
 		delete(t.lines, key)
-		return
-	}
-	t.lines[key] = line
-	if i == 0 {
-		close(line[0].first)
+	case i == 0:
+		close(l.places[0].first)
 	}
 }
 
@@ -55,10 +61,28 @@ func (t *turns) leave(key string, place *turn) {
 func (t *turns) free(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if line := t.lines[key]; len(line) > 0 {
+	if l := t.lines[key]; l != nil {
 		select {
-		case line[0].nudge <- struct{}{}:
+		case l.places[0].nudge <- struct{}{}:
 		default: // a hint that was not taken yet serves as well
 		}
 	}
+}
+
+// failed notes for the line why its first one tried in vain.
+func (t *turns) failed(key string, reason error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines[key].reason = reason
+}
+
+// reason is why the line waits. Before anybody has tried, somebody of this Redlock
+// is about to.
+func (t *turns) reason(key string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if reason := t.lines[key].reason; reason != nil {
+		return reason
+	}
+	return ErrHeld
 }

@@ -270,3 +270,41 @@ func TestAWaitThatEndsInsideAnAttemptSaysHeld(t *testing.T) {
 		})
 	}
 }
+
+// A goroutine that takes the lock again and again does not overtake those of the
+// same Redlock that wait.
+func TestNobodyOvertakesTheLine(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.delay(time.Millisecond, time.Millisecond)
+		c, cancel := context.WithCancel(ctx)
+		turns := 0
+		stopped := make(chan error, 1)
+		go func() {
+			for c.Err() == nil {
+				l, err := b.lock.Acquire(ctx, key, time.Minute)
+				if err != nil {
+					stopped <- err
+					return
+				}
+				turns++
+				time.Sleep(5 * time.Millisecond)
+				if err := l.Release(ctx); err != nil {
+					stopped <- err
+					return
+				}
+			}
+			stopped <- nil
+		}()
+		for range 20 {
+			time.Sleep(37 * time.Millisecond)
+			before := turns
+			l, err := b.lock.Acquire(ctx, key, time.Minute)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, turns-before, 1, "one who was there before")
+			require.NoError(t, l.Release(ctx))
+		}
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+}

@@ -15,9 +15,10 @@ import (
 const minTTL = time.Second
 
 type demoFlags struct {
-	nodes nodeURLs
-	ttl   time.Duration
-	json  bool
+	nodes  nodeURLs
+	prefix string
+	ttl    time.Duration
+	json   bool
 }
 
 func newDemo() *cobra.Command {
@@ -40,7 +41,7 @@ that it took to get it, less a margin for clocks that drift apart.
 The exit status is 0 if every step went as it should, 1 if not, and 64 if the
 command line is wrong.`,
 		Example: `  redlock demo
-  redlock demo --json | jq '.rounds[].nodes'
+  redlock demo --json | jq '.rounds[].nodes // empty'
   redlock demo --nodes redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,12 +53,13 @@ command line is wrong.`,
 				out = text{cmd.OutOrStdout(), painter(colourful(cmd.OutOrStdout(), os.Getenv))}
 			}
 			if cmd.Flags().Changed("nodes") {
-				return demoOnMasters(cmd.Context(), flags.nodes, flags.ttl, out)
+				return demoOnMasters(cmd.Context(), flags.nodes, flags.prefix, flags.ttl, out)
 			}
 			return demoOutage(cmd.Context(), flags.ttl, out)
 		},
 	}
 	cmd.Flags().Var(&flags.nodes, "nodes", "use these masters: redis://, rediss:// or unix:// URLs,\nseparated by commas or in several --nodes")
+	cmd.Flags().StringVar(&flags.prefix, "prefix", "", "with --nodes: what the key begins with, for a user\nwho may touch no others")
 	cmd.Flags().DurationVar(&flags.ttl, "ttl", 10*time.Second, "how long masters keep the lock, from 1s up")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object per step, for machines")
 	return cmd

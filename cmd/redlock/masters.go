@@ -23,12 +23,12 @@ type onMasters struct {
 	held *redlock.Lock
 }
 
-func demoOnMasters(ctx context.Context, urls []string, ttl time.Duration, out presenter) (err error) {
+func demoOnMasters(ctx context.Context, urls []string, prefix string, ttl time.Duration, out presenter) (err error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return err
 	}
-	m := &onMasters{key: "redlock-demo:" + id.String(), ttl: ttl, need: quorum.Size(len(urls))}
+	m := &onMasters{key: prefix + "redlock-demo:" + id.String(), ttl: ttl, need: quorum.Size(len(urls))}
 	if m.a, err = openClient("A", urls); err != nil {
 		return badURL(err)
 	}

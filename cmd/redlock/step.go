@@ -127,7 +127,7 @@ func newVote(op string, n redlock.NodeTrace) vote {
 	case n.Err == nil:
 		v.Said = yes[op]
 		v.brief = v.Said
-	case errors.Is(n.Err, quorum.ErrNotSent):
+	case n.Vote == quorum.Pending:
 		// Counted as failed, but the node has done nothing wrong.
 		v.Vote = "not asked"
 		v.Said, v.brief = n.Err.Error(), "decided before its turn"

@@ -53,7 +53,7 @@ func exampleStep() *step {
 		Nodes: []redlock.NodeTrace{
 			{Addr: "10.0.0.1:6379", Vote: quorum.Granted, Latency: time.Millisecond},
 			{Addr: strings.Repeat("a", 60) + ":6379", Vote: quorum.Failed, Latency: time.Second, Err: dial},
-			{Addr: "10.0.0.3:6379", Vote: quorum.Failed, Err: quorum.ErrNotSent},
+			{Addr: "10.0.0.3:6379", Vote: quorum.Pending, Err: quorum.ErrNotSent},
 			{Addr: "10.0.0.4:6379", Vote: quorum.Failed, Err: errors.New("ERR \x1b[31m" + strings.Repeat("long ", 20) + strings.Repeat("x", 90))},
 		},
 	}, &redlock.QuorumError{Op: "acquire", Key: "k", Need: 2, Total: 4, Reason: redlock.ErrNoQuorum,
