@@ -22,6 +22,9 @@ const (
 	idleRest = time.Second
 	// Owed calls are repeated on their own after firstRetry, then ever more
 	// rarely up to lastRetry, and with any other traffic of their lane.
+	// While the node does not answer, no more than fewOwed go at a time, so
+	// that those who want to know whether it is back do not drag all of them.
+	fewOwed    = 64
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Second
 )
@@ -182,7 +185,7 @@ func (l *lane[T]) run(ctx context.Context) {
 		}
 		due = false
 
-		lost := false
+		silent := false
 		if l.claim() {
 			l.carrier.Carry(ctx, l.live)
 			busy = l.clock.Now()
@@ -190,10 +193,10 @@ func (l *lane[T]) run(ctx context.Context) {
 				running = true
 				rest.Reset(idleRest)
 			}
-			lost = l.settle(busy)
+			silent = l.settle(busy)
 		}
 		closing := l.clear()
-		if closing && lost {
+		if closing && silent {
 			return // the node does not answer: do not wait for another batch
 		}
 		if len(l.owed) > 0 {
@@ -218,6 +221,9 @@ func (l *lane[T]) pick(due bool) picked {
 	n := min(len(l.queue), maxBatch)
 	if n > 0 || due {
 		m := min(len(l.owed), maxBatch)
+		if l.retry > 0 {
+			m = min(m, fewOwed) // the node has not answered: find out with a few
+		}
 		l.batch = append(l.batch, l.owed[:m]...)
 		l.owed = slices.Delete(l.owed, 0, m)
 	}
@@ -251,12 +257,12 @@ func (l *lane[T]) claim() bool {
 }
 
 // settle ends what the carrier left open or puts it aside as owed. It reports
-// whether the node left anything unanswered.
-func (l *lane[T]) settle(now time.Time) bool {
-	lost := false
+// whether the node left everything unanswered.
+func (l *lane[T]) settle(now time.Time) (silent bool) {
+	lost, silent := false, true
 	for _, c := range l.live {
 		open, owed := c.settle(now)
-		lost = lost || open
+		lost, silent = lost || open, silent && open
 		if owed {
 			l.owed = append(l.owed, c)
 		}
@@ -275,7 +281,7 @@ func (l *lane[T]) settle(now time.Time) bool {
 	} else {
 		l.retry = 0 // it answers again: what is still owed goes at once
 	}
-	return lost
+	return silent
 }
 
 // clear ends the batch. It reports whether the lane is closing.

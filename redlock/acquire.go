@@ -38,7 +38,8 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 // after random pauses of at most 100 ms, sooner if the nodes say that the
 // holder's ttl is about to end or if this Redlock releases the key itself.
 // Callers of one Redlock who want the same key take turns, first come first
-// served; among Redlocks chance decides.
+// served; among Redlocks chance decides. Locks are not re-entrant: who holds the
+// key and acquires it again waits for itself.
 //
 // Without a quorum it waits too. Give ctx a deadline, or set Config.Logger, which
 // is told; otherwise such a wait is silent.
@@ -74,7 +75,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 		failed = now
 		r.turns.failed(key, now.Reason)
 		if tries == 0 && now.Reason == ErrNoQuorum {
-			r.journal.warn("no quorum, waiting", "key", key, "error", err.Error())
+			r.journal.warn("no quorum, waiting", "key", short(key), "error", err.Error())
 		}
 		pause := r.cfg.Clock.NewTimer(backoff(tries, free))
 		err = r.await(ctx, failed, place.nudge, pause.C())
@@ -104,6 +105,9 @@ func (r *Redlock) await(ctx context.Context, failed *QuorumError, signal <-chan 
 }
 
 func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
+	if r == nil || r.closing == nil {
+		return 0, errNotMade
+	}
 	if ctx == nil {
 		return 0, errNilContext
 	}
@@ -183,9 +187,12 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 // It waits for the nodes that had granted, as the caller is told that nothing
 // stays; if patient, also for those that refused, whose reply says how long the
 // holder's key lives. The nodes that had not answered at the decision may be a
-// moment behind or hung: they get as long again as the others took, twice.
+// moment behind or hung: they get as long again as the others took, twice. So do
+// all of them when the caller's context has ended; it is not waited on beyond.
 func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], ttl time.Duration, patient bool) (free time.Duration) {
 	round.Withdraw()
+	took := round.Decided().Sub(round.Start())
+	grace := 2 * max(took, minRoundTrip)
 	cmd := *round.Op()
 	cmd.kind = kindCleanUp
 	answered, silent := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
@@ -210,9 +217,9 @@ func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], tt
 		spec.Nodes = answered
 		cleaned := r.start(spec)
 		switch {
-		case anyGranted:
-			cleaned.Wait(context.Background())
-		case patient:
+		case anyGranted && ctx.Err() != nil:
+			r.waitFor(context.Background(), cleaned, min(grace, r.cfg.NodeTimeout))
+		case anyGranted || patient:
 			cleaned.Wait(ctx)
 		}
 		var lefts []time.Duration
@@ -224,8 +231,7 @@ func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], tt
 		free = freeAfter(lefts, quorum.Size(len(r.nodes)))
 	}
 	if behind != nil {
-		took := round.Decided().Sub(round.Start())
-		r.waitFor(ctx, behind, min(2*max(took, minRoundTrip), r.cfg.NodeTimeout-took))
+		r.waitFor(ctx, behind, min(grace, r.cfg.NodeTimeout-took))
 	}
 	return free
 }

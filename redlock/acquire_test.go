@@ -309,7 +309,9 @@ func TestHeldIsHeld(t *testing.T) {
 		b.settle()
 		for i := range 5 {
 			if sent := b.commands(i); len(sent) > 0 { // asked before it was decided
-				assert.Equal(t, []string{"SET", "EVALSHA"}, sent)
+				assert.Len(t, sent, 2, "one command, and one for its clean-up")
+				assert.Equal(t, "SET", sent[0])
+				assert.Contains(t, sent[1], "EVAL")
 			}
 		}
 		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key), "nobody else's key was touched")

@@ -3,8 +3,8 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -16,8 +16,7 @@ import (
 // broken connection does.
 type cluster struct {
 	client *redis.ClusterClient
-	bound  time.Duration
-	conns  map[*redis.Client]*redis.Conn
+	conns  map[*redis.Client]*pinned
 }
 
 func (c *cluster) Carry(ctx context.Context, batch []*call) {
@@ -31,6 +30,7 @@ func (c *cluster) Carry(ctx context.Context, batch []*call) {
 	// Connections to masters that have lost the slot are given back.
 	c.client.ReloadState(ctx)
 	c.Rest()
+	clear(c.conns)
 	for _, call := range c.carry(ctx, moved) {
 		call.Unsent(errMoved)
 	}
@@ -46,7 +46,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 			call.Unsent(lost)
 			continue
 		}
-		master, err := c.client.MasterForKey(ctx, call.Op().key)
+		master, err := c.master(ctx, call.Op().key)
 		if err != nil {
 			// Nobody could be asked who the masters are: it will not be
 			// different for the next key, and may take as long again.
@@ -56,38 +56,42 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 		}
 		parts[master] = append(parts[master], call)
 	}
+	for master := range parts {
+		if c.conns[master] == nil {
+			c.conns[master] = pin(master)
+		}
+		c.conns[master].take()
+	}
 	var (
 		wg sync.WaitGroup
 		mu sync.Mutex
 	)
 	for master, part := range parts {
 		conn := c.conns[master]
-		if conn == nil {
-			conn = master.WithTimeout(c.bound).Conn()
-			if c.conns == nil {
-				c.conns = map[*redis.Client]*redis.Conn{}
-			}
-			c.conns[master] = conn
-		}
 		wg.Go(func() {
-			ok, elsewhere := exchange(ctx, conn, part)
+			elsewhere := conn.exchange(ctx, part)
 			mu.Lock()
 			defer mu.Unlock()
 			moved = append(moved, elsewhere...)
-			if !ok {
-				_ = conn.Close()
-				delete(c.conns, master)
-			}
 		})
 	}
 	wg.Wait()
 	return moved
 }
 
+// master never panics: a server's own words about its Cluster are input too.
+func (c *cluster) master(ctx context.Context, key string) (m *redis.Client, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errGarbled, p)
+		}
+	}()
+	return c.client.MasterForKey(ctx, key)
+}
+
 // Rest gives the connections back.
 func (c *cluster) Rest() {
 	for _, conn := range c.conns {
-		_ = conn.Close()
+		conn.rest()
 	}
-	clear(c.conns)
 }

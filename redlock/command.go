@@ -46,28 +46,22 @@ var (
 	errHeldHere   = errors.New("has somebody else's value")
 	errNotHere    = errors.New("does not have our value")
 	errNoEvidence = errors.New("answered neither yes nor no")
+	errNoScript   = errors.New("does not keep our scripts")
+	errGarbled    = errors.New("answered with garbage")
 )
 
-// encode is the command as it goes on the wire. Scripts go by their hash, or
-// whole if the server does not know it.
-func (c *command) encode(ctx context.Context, whole bool) *wireCmd {
+// encode is the command as it goes on the wire; invoke begins that of a script.
+func (c *command) encode(ctx context.Context, invoke func(script) []any) *wireCmd {
 	var args []any
 	switch c.kind {
 	case kindAcquire, kindTopUp:
 		args = []any{"set", c.key, c.value, "nx", "px", c.ttl}
 	case kindExtend:
-		args = append(extendScript.invoke(whole), 1, c.key, c.value, c.ttl)
+		args = append(invoke(extendScript), 1, c.key, c.value, c.ttl)
 	case kindRelease, kindCleanUp:
-		args = append(releaseScript.invoke(whole), 1, c.key, c.value)
+		args = append(invoke(releaseScript), 1, c.key, c.value)
 	}
 	return &wireCmd{redis.NewCmd(ctx, args...)}
-}
-
-func (s script) invoke(whole bool) []any {
-	if whole {
-		return []any{"eval", s.text}
-	}
-	return []any{"evalsha", s.sha1}
 }
 
 // wireCmd is sent at most once. go-redis sends a command again after a lost

@@ -41,16 +41,15 @@ type Config struct {
 	// Trace, if set, is called once for every round after the last node has
 	// answered or has been given up. That may be after the operation has
 	// returned; what is owed to a node, a release for one, may take until the
-	// ttl is over. It runs on goroutines that carry other operations too,
-	// several at once: it must return soon, and must not call the Redlock or
-	// its locks.
+	// ttl is over. It runs on a goroutine of its own, one call at a time;
+	// what a slow one cannot keep up with is dropped, and a panic is swallowed.
 	//
 	// Defaults to none.
 	Trace func(Trace)
 
 	// Logger is told of lost locks, of renewals that failed, and of waits that
-	// find no quorum; never of a value. It runs on a goroutine of its own, so
-	// that a slow one delays nothing; what it cannot keep up with is dropped.
+	// find no quorum; never of a value. It runs on the same goroutine as Trace,
+	// under the same terms.
 	//
 	// Defaults to silence.
 	Logger *slog.Logger
@@ -85,10 +84,24 @@ func (c Config) validate() error {
 	if c.NodeTimeout < 0 {
 		return fmt.Errorf("redlock: Config.NodeTimeout %v is negative", c.NodeTimeout)
 	}
+	if c.Logger != nil && c.Logger.Handler() == nil {
+		return errors.New("redlock: Config.Logger has no handler; make it with slog.New")
+	}
+	if c.Clock != nil && !ticks(c.Clock) {
+		return fmt.Errorf("redlock: Config.Clock is a %T that cannot tell the time", c.Clock)
+	}
 	if err := c.Drift.Validate(); err != nil {
 		return fmt.Errorf("redlock: Config.%w", err)
 	}
 	return nil
+}
+
+// ticks tries the clock: a nil pointer in an interface panics here, and not in a
+// goroutine of ours.
+func ticks(c clock.Clock) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	c.Now()
+	return
 }
 
 // checkKey refuses the empty key: it is a caller's variable that was not set.

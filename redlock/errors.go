@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -70,14 +71,14 @@ type NodeError struct {
 	Err  error
 }
 
-func (e NodeError) Error() string { return e.Addr + ": " + e.Err.Error() }
+func (e NodeError) Error() string { return e.Addr + ": " + bare(e.Err) }
 
 // Unwrap gives the node's own cause.
 func (e NodeError) Unwrap() error { return e.Err }
 
 func (e *QuorumError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "redlock: %s %q: %s", e.Op, e.Key, bare(e.Reason))
+	fmt.Fprintf(&b, "redlock: %s %q: %s", e.Op, short(e.Key), bare(e.Reason))
 	if e.Cause != nil {
 		fmt.Fprintf(&b, " (%s)", bare(e.Cause))
 	}
@@ -94,9 +95,11 @@ func (e *QuorumError) Error() string {
 
 // Unwrap gives the reason, the cause, and each node's cause.
 func (e *QuorumError) Unwrap() []error {
-	errs := []error{e.Reason}
-	if e.Cause != nil {
-		errs = append(errs, e.Cause)
+	var errs []error
+	for _, err := range []error{e.Reason, e.Cause} {
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
 	for _, n := range e.Nodes {
 		errs = append(errs, n)
@@ -106,7 +109,7 @@ func (e *QuorumError) Unwrap() []error {
 
 // opError says what failed without any node being asked, or heard.
 func opError(op, key string, cause error) error {
-	return fmt.Errorf("redlock: %s %q: %w", op, key, plain{cause})
+	return fmt.Errorf("redlock: %s %q: %w", op, short(key), plain{cause})
 }
 
 // plain prints an error of this package in the middle of a message.
@@ -117,6 +120,9 @@ func (p plain) Unwrap() error { return p.error }
 
 // bare is the text of err without this package's prefix.
 func bare(err error) string {
+	if err == nil {
+		return "no reason given"
+	}
 	return strings.TrimPrefix(err.Error(), "redlock: ")
 }
 
@@ -136,6 +142,9 @@ func scrub(err error, value string) error {
 	if i := strings.Index(clean, "with args"); i >= 0 {
 		clean = strings.TrimRight(clean[:i], " ,")
 	}
+	// Also another command's value, and one that was cut: nothing else in a
+	// server's message looks like a UUID.
+	clean = uuidLike.ReplaceAllLiteralString(clean, "…")
 	if value != "" {
 		clean = strings.ReplaceAll(clean, value, "…")
 	}
@@ -143,6 +152,17 @@ func scrub(err error, value string) error {
 		return errors.New(clean)
 	}
 	return err
+}
+
+var uuidLike = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]*`)
+
+// short is a key for a message: a key may be a megabyte.
+func short(key string) string {
+	const enough = 100
+	if len(key) <= enough {
+		return key
+	}
+	return key[:enough] + "…"
 }
 
 // answered reports that err is a server's own reply, so that the command was

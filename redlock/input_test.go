@@ -3,6 +3,8 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -52,6 +54,8 @@ func TestBadArgumentsAreErrorsThatNameTheField(t *testing.T) {
 		{"a factor of 1", one, redlock.Config{Drift: clock.Drift{Factor: 1}}, "Config.Drift.Factor"},
 		{"no number", one, redlock.Config{Drift: clock.Drift{Factor: math.NaN()}}, "Config.Drift.Factor"},
 		{"a negative floor", one, redlock.Config{Drift: clock.Drift{Floor: -1}}, "Config.Drift.Floor"},
+		{"a nil clock", one, redlock.Config{Clock: (*stopped)(nil)}, "Config.Clock"},
+		{"a logger without a handler", one, redlock.Config{Logger: &slog.Logger{}}, "Config.Logger"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := redlock.New(tc.nodes, tc.cfg)
@@ -61,6 +65,27 @@ func TestBadArgumentsAreErrorsThatNameTheField(t *testing.T) {
 			assert.Equal(t, tc.name == "a client twice", errors.Is(err, redlock.ErrDuplicateNode))
 		})
 	}
+}
+
+// stopped is a clock of which there is none.
+type stopped struct{ now time.Time }
+
+func (s *stopped) Now() time.Time                                  { return s.now }
+func (s *stopped) NewTimer(time.Duration) clock.Timer              { return nil }
+func (s *stopped) AfterFunc(time.Duration, func()) (t clock.Timer) { return nil }
+
+func TestZeroValuesDoNotPanic(t *testing.T) {
+	for _, r := range []*redlock.Redlock{nil, {}} {
+		_, err := r.TryAcquire(ctx, key, ttl)
+		assert.Error(t, err)
+		_, err = r.Acquire(ctx, key, ttl)
+		assert.Error(t, err)
+		assert.Error(t, r.Do(ctx, key, ttl, func(context.Context) error { return nil }))
+		assert.Error(t, r.Close())
+	}
+	assert.NotEmpty(t, (&redlock.QuorumError{}).Error())
+	assert.NotEmpty(t, redlock.NodeError{}.Error())
+	assert.False(t, errors.Is(&redlock.QuorumError{}, redlock.ErrHeld))
 }
 
 func TestBadOperandsAreErrorsThatNameTheArgument(t *testing.T) {
@@ -131,6 +156,12 @@ func TestBadURLsAreErrorsThatNameTheirPlaceAndShowNothing(t *testing.T) {
 		{"redis://:x@host?dial_timeout=hunter2", "path or query"},
 		{"unix://", "socket path"},
 		{"redis://h?pool_size=-5", "pool_size"},
+		{"redis://user:123#hunter2@host:6379", "#"},
+		{"redis://hunter2#x@h", "#"},
+		{"unix://:12/hunter2@/tmp/s.sock", "socket path"},
+		{"unix://:x@hunter2/s.sock", "socket path"},
+		{"redis://h:99999", "port"},
+		{"redis://h:0", "port"},
 		{"redis://h?pool_size=99999999999", "pool_size"},
 		{"redis://ho st/", "not a URL"},
 		{"redis://\x00", "not a URL"},
@@ -230,7 +261,7 @@ func TestAnAnswerThatIsNoAnswerIsNoVote(t *testing.T) {
 			b.settle()
 			for _, m := range b.masters.All()[:2] {
 				m.Miniredis().Server().SetPreHook(func(p *server.Peer, cmd string, _ ...string) bool {
-					if cmd == "SET" && name != "OK" || cmd == "EVALSHA" && name != "one" {
+					if cmd == "SET" && name != "OK" || strings.HasPrefix(cmd, "EVAL") && name != "one" {
 						answer(p)
 						return true
 					}
@@ -287,5 +318,31 @@ func TestNoValueIsEverPrinted(t *testing.T) {
 			assert.Contains(t, err.Error(), "I do not like")
 			assert.NotContains(t, err.Error(), l.Value())
 		}
+	})
+}
+
+func TestALockMayBeLogged(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, ttl)
+		var log strings.Builder
+		slog.New(slog.NewTextHandler(&log, nil)).Info("got it", "lock", l)
+		for _, s := range []string{fmt.Sprint(l), fmt.Sprintf("%v %+v %#v %s", l, l, l, l), log.String()} {
+			assert.Contains(t, s, key)
+			assert.NotContains(t, s, l.Value())
+		}
+	})
+}
+
+func TestLongKeysMakeNoLongErrors(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		long := strings.Repeat("\x00", 1<<20)
+		l := b.acquire(long, ttl)
+		_, err := b.lock.TryAcquire(ctx, long, ttl)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		assert.Less(t, len(err.Error()), 1000)
+		var failed *redlock.QuorumError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, long, failed.Key)
+		assert.Less(t, len(fmt.Sprint(l)), 1000)
 	})
 }

@@ -3,27 +3,31 @@ package redlock
 import (
 	"log/slog"
 	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
 )
 
-// journal writes to the Logger on a goroutine of its own: whoever ends locks at
-// their time must not wait for somebody's log file.
+// journal calls the Logger and Trace on a goroutine of its own. Whoever ends locks
+// at their time, or carries everybody's operations, must not wait for a log file,
+// and must not die of a panic in one.
 type journal struct {
 	logger  *slog.Logger
-	entries chan entry
+	entries chan func()
 	done    chan struct{}
 	writing sync.WaitGroup
 }
 
-type entry struct {
-	message string
-	args    []any
-}
-
-// backlog is how many entries wait for a slow Logger; more are dropped.
-const backlog = 1024
+const (
+	// backlog is how many entries wait for a slow reader; more are dropped. It
+	// has room for a whole batch of each of a few lanes.
+	backlog = 1 << 14
+	// farewell is how long Close waits for a reader that blocks.
+	farewell = time.Second
+)
 
 func newJournal(logger *slog.Logger) *journal {
-	return &journal{logger: logger, entries: make(chan entry, backlog), done: make(chan struct{})}
+	return &journal{logger: logger, entries: make(chan func(), backlog), done: make(chan struct{})}
 }
 
 func (j *journal) start() {
@@ -42,21 +46,39 @@ func (j *journal) start() {
 	})
 }
 
-func (j *journal) write(e entry) { j.logger.Warn("redlock: "+e.message, e.args...) }
+// write survives a panic of the reader: it is not ours, and nobody could catch it.
+func (j *journal) write(entry func()) {
+	defer func() { _ = recover() }()
+	entry()
+}
 
-// warn never blocks, and may be called with locks held.
-func (j *journal) warn(message string, args ...any) {
-	if j.logger == nil {
-		return
-	}
+// post never blocks, and may be called with locks held.
+func (j *journal) post(entry func()) {
 	select {
-	case j.entries <- entry{message, args}:
+	case j.entries <- entry:
 	default:
 	}
 }
 
-// close waits until everything is written. A later warning goes nowhere.
-func (j *journal) close() {
+func (j *journal) warn(message string, args ...any) {
+	if j.logger != nil {
+		j.post(func() { j.logger.Warn("redlock: "+message, args...) })
+	}
+}
+
+// close waits until everything is written, or for farewell if a reader blocks or
+// is itself what called Close. A later entry goes nowhere.
+func (j *journal) close(clk clock.Clock) {
 	close(j.done)
-	j.writing.Wait()
+	written := make(chan struct{})
+	go func() {
+		j.writing.Wait()
+		close(written)
+	}()
+	timer := clk.NewTimer(farewell)
+	defer timer.Stop()
+	select {
+	case <-written:
+	case <-timer.C():
+	}
 }

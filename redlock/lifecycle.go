@@ -36,7 +36,7 @@ func (l *Lock) endNow(cause error) {
 // lose ends the lock because it is lost; mu is held.
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
-		l.r.journal.warn("lock lost", "key", l.key, "cause", bare(cause))
+		l.r.journal.warn("lock lost", "key", short(l.key), "cause", bare(cause))
 	}
 }
 

@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -55,6 +57,15 @@ func (l *Lock) Key() string { return l.key }
 // release the lock: treat it as a secret.
 func (l *Lock) Value() string { return l.value }
 
+// String names the lock without its value, so that a lock may be logged.
+func (l *Lock) String() string { return fmt.Sprintf("redlock.Lock(%q)", short(l.key)) }
+
+// GoString is String, for %#v.
+func (l *Lock) GoString() string { return l.String() }
+
+// LogValue is String, for log/slog.
+func (l *Lock) LogValue() slog.Value { return slog.StringValue(l.String()) }
+
 // Until is the end of validity on the Redlock's clock. Before it no other client
 // can acquire the key, as long as the assumptions in docs/safety.md hold.
 func (l *Lock) Until() time.Time {
@@ -93,15 +104,15 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if ctx == nil {
 		return errNilContext
 	}
-	ttl, err := l.r.cfg.checkTTL(ttl)
-	if err != nil {
-		return err
-	}
 	leave, err := l.r.enter()
 	if err != nil {
 		return l.ended("extend", err)
 	}
 	defer leave()
+	ttl, err = l.r.cfg.checkTTL(ttl)
+	if err != nil {
+		return err
+	}
 	round, err := l.startExtend(ttl, true, nil)
 	if err != nil {
 		return l.ended("extend", err)

@@ -3,8 +3,11 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -20,8 +23,8 @@ import (
 // User, password, port (6379) and db (0) may be left out. Options in the query
 // are those of redis.ParseURL (https://pkg.go.dev/github.com/redis/go-redis/v9#ParseURL).
 // The clients have what a lock needs: they heed deadlines, do not send a command
-// again, and dial once at a time, for as long as a lane would wait for a reply
-// unless dial_timeout says otherwise.
+// again, dial once at a time, and give a silent node up after a second (or twice a
+// longer NodeTimeout), unless dial_timeout and read_timeout say otherwise.
 //
 // For a Sentinel-managed master or a Cluster make the client yourself and use
 // [New].
@@ -44,7 +47,10 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		if err != nil {
 			return nil, fmt.Errorf("redlock: urls[%d] %w", i, err)
 		}
-		place := opt.Network + " " + strings.ToLower(opt.Addr)
+		place := opt.Network + " " + opt.Addr
+		if opt.Network != "unix" { // where case distinguishes files
+			place = strings.ToLower(place)
+		}
 		if first, twice := seen[place]; twice {
 			return nil, fmt.Errorf("%w: urls[%d] and urls[%d] are the same address", ErrDuplicateNode, first, i)
 		}
@@ -58,8 +64,17 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		opt.MaxRetries = -1
 		opt.DialerRetries = 1
 		opt.MinIdleConns = 0 // a lane has its own; and Open contacts nobody
-		if opt.DialTimeout == 0 {
-			opt.DialTimeout = readBound(cfg.withDefaults().NodeTimeout)
+		// A silent node is given up after a second, or twice a NodeTimeout that
+		// is longer than half of that.
+		patience := max(time.Second, 2*cfg.withDefaults().NodeTimeout)
+		if patience < 0 {
+			patience = math.MaxInt64
+		}
+		if opt.DialTimeout <= 0 {
+			opt.DialTimeout = patience
+		}
+		if opt.ReadTimeout == 0 {
+			opt.ReadTimeout = patience
 		}
 		// Saves a round trip at each connect; only Redis Enterprise knows it.
 		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -97,8 +112,19 @@ func parseURL(raw string) (*redis.Options, error) {
 	if err != nil {
 		return nil, errors.New("is not a URL (are special characters of the password percent-encoded?)")
 	}
+	// What an unencoded character cuts off would be dialled, and shown, as a
+	// host or a path.
+	if strings.Contains(raw, "#") {
+		return nil, errors.New("contains a #; in a password it is %23")
+	}
+	if scheme == "unix" && (u.Host != "" || strings.Contains(u.Path, "@")) {
+		return nil, errors.New("has no absolute socket path after the user (in a password / is %2F and @ is %40)")
+	}
 	if scheme == "unix" && u.Path == "" {
 		return nil, errors.New("has no socket path")
+	}
+	if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+		return nil, errors.New("has a port that is not in [1, 65535]")
 	}
 	opt, err := redis.ParseURL(raw)
 	if err != nil {

@@ -65,7 +65,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	names := map[string]int{}
 	seen := map[redis.UniversalClient]int{}
 	for i, client := range nodes {
-		n, err := newNode(client, readBound(cfg.NodeTimeout))
+		n, err := newNode(client)
 		if err != nil {
 			return nil, fmt.Errorf("redlock: nodes[%d] %w", i, err)
 		}
@@ -95,7 +95,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		}
 	}
 	r.keeps.Go(func() error { r.keeper.run(); return nil })
-	if cfg.Logger != nil {
+	if cfg.Logger != nil || cfg.Trace != nil {
 		r.journal.start()
 	}
 	return r, nil
@@ -105,11 +105,16 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 // cause ErrClosed, stops renewing, and makes every later or waiting operation
 // fail with ErrClosed. It returns when all goroutines of the Redlock have ended:
 // with answering nodes that is a round trip, with silent ones at most a few
-// NodeTimeouts plus the time that a connection may take to give up (a second, or
-// twice a longer NodeTimeout; a Cluster client that has to find its masters takes
-// its own timeouts). Keys on nodes that do not answer live until their ttl. With Open, Close also closes the clients and returns
+// NodeTimeouts plus what their clients take to give up: the ReadTimeout, which is
+// a second with Open unless the URL says otherwise and five by go-redis' default,
+// and whatever callbacks of the client's own take. A Trace or a Logger that blocks
+// is left behind after a second. Keys on nodes that do not answer live until their
+// ttl. With Open, Close also closes the clients and returns
 // their errors; otherwise its error is nil. A second Close waits for the first.
 func (r *Redlock) Close() error {
+	if r == nil || r.closing == nil {
+		return errNotMade
+	}
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -134,7 +139,7 @@ func (r *Redlock) Close() error {
 		round.Wait(context.Background())
 	}
 	r.group.Close(r.cfg.NodeTimeout)
-	r.journal.close()
+	r.journal.close(r.cfg.Clock)
 
 	var errs []error
 	for _, f := range r.release {
@@ -143,8 +148,13 @@ func (r *Redlock) Close() error {
 	return errors.Join(errs...)
 }
 
+var errNotMade = errors.New("redlock: not made by New or Open")
+
 // enter counts an operation in, unless the Redlock is closed.
 func (r *Redlock) enter() (leave func(), err error) {
+	if r == nil || r.closing == nil {
+		return nil, errNotMade
+	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {

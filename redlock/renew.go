@@ -55,5 +55,5 @@ func (l *Lock) renewed(round *quorum.Round[*command], ttl time.Duration) {
 	// Sooner and sooner while validity runs out, but never in a spin.
 	now := l.r.cfg.Clock.Now()
 	l.r.keeper.renewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
-	l.r.journal.warn("renewal failed, trying again", "key", l.key, "until", l.until, "error", err.Error())
+	l.r.journal.warn("renewal failed, trying again", "key", short(l.key), "until", l.until, "error", err.Error())
 }

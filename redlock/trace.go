@@ -51,5 +51,5 @@ func (r *Redlock) trace(round *quorum.Round[*command]) {
 		}
 		t.Nodes = append(t.Nodes, n)
 	}
-	r.cfg.Trace(t)
+	r.journal.post(func() { r.cfg.Trace(t) })
 }

@@ -1,0 +1,93 @@
+package redlock_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// What the program hangs on the library must not be able to hurt a lock.
+
+// handler is a slog.Handler that does what the test says.
+type handler struct {
+	slog.Handler
+	handle func()
+}
+
+func (handler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h handler) Handle(context.Context, slog.Record) error {
+	h.handle()
+	return nil
+}
+
+// outage makes many rounds fail at once, of one lock that is kept alive and of
+// others, and reports how late the contexts of the locks ended.
+func outage(b *bed, cfg redlock.Config) (late []time.Duration, closing time.Duration) {
+	r, err := redlock.New(b.masters.Clients(), cfg)
+	require.NoError(b, err)
+	ended := make(chan time.Duration, 5)
+	for i := range 5 {
+		l, err := r.TryAcquire(ctx, string(rune('a'+i)), 3*time.Second)
+		require.NoError(b, err)
+		l.KeepAlive()
+		go func() {
+			<-l.Context().Done()
+			ended <- time.Since(l.Until())
+		}()
+	}
+	b.settle()
+	b.masters.Kill(0, 1, 2)
+	for range 5 {
+		late = append(late, <-ended)
+	}
+	return late, took(func() { require.NoError(b, r.Close()) })
+}
+
+func TestSlowCallbacksDelayNoLoss(t *testing.T) {
+	for name, cfg := range map[string]redlock.Config{
+		"Trace":  {Trace: func(redlock.Trace) { time.Sleep(300 * time.Millisecond) }},
+		"Logger": {Logger: slog.New(handler{handle: func() { time.Sleep(300 * time.Millisecond) }})},
+	} {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			late, closing := outage(b, cfg)
+			for _, d := range late {
+				assert.Zero(t, d, name)
+			}
+			assert.LessOrEqual(t, closing, nodeTimeout+2*time.Second, name)
+			time.Sleep(time.Hour) // until the journal has come to its end
+		})
+	}
+}
+
+func TestCallbacksThatPanicOrCloseHurtNobody(t *testing.T) {
+	var r *redlock.Redlock
+	closes := func() { _ = r.Close() }
+	panics := func() { panic("boom") }
+	for name, cfg := range map[string]redlock.Config{
+		"panicking Trace":  {Trace: func(redlock.Trace) { panics() }},
+		"panicking Logger": {Logger: slog.New(handler{handle: panics})},
+		"closing Trace":    {Trace: func(redlock.Trace) { closes() }},
+		"closing Logger":   {Logger: slog.New(handler{handle: closes})},
+	} {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			var err error
+			r, err = redlock.New(b.masters.Clients(), cfg)
+			require.NoError(t, err)
+			b.masters.Kill(0, 1)
+			c, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			_, err = r.Acquire(c, key, ttl)
+			assert.Error(t, err, name)
+			b.settle()
+			assert.LessOrEqual(t, took(func() { _ = r.Close() }), 10*time.Second, name)
+			time.Sleep(time.Minute)
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pinned is one connection out of a client's pool, taken for a while. What breaks
+// is not replaced in silence, so no command is on the wire twice.
+type pinned struct {
+	client *redis.Client
+	conn   *redis.Conn     // nil while it is not needed
+	loaded map[string]bool // hashes of the scripts that the server was given
+}
+
+func pin(client *redis.Client) *pinned {
+	return &pinned{client: client, loaded: map[string]bool{}}
+}
+
+// take gets a connection, with the client's hooks, unless there is one; the dial
+// itself comes with the first command. The read timeout is the client's too: that
+// long a lane waits for a silent node, so that it sees a late grant. A client that
+// would wait for ever gets endless's bound; go-redis gives the hooks up with it.
+func (p *pinned) take() (fresh bool) {
+	if p.conn != nil {
+		return false
+	}
+	client := p.client
+	if client.Options().ReadTimeout <= 0 {
+		client = client.WithTimeout(endless)
+	}
+	p.conn = client.Conn()
+	return true
+}
+
+// endless is go-redis' own default read timeout.
+const endless = 5 * time.Second
+
+// rest gives the connection back to its pool.
+func (p *pinned) rest() {
+	if p.conn != nil {
+		_ = p.conn.Close() // the pool's now, either way
+		p.conn = nil
+	}
+}
+
+// drop gives a connection up that broke, or whose server said something strange:
+// the next one may be to a server that was restarted.
+func (p *pinned) drop() {
+	p.rest()
+	clear(p.loaded)
+}
+
+// exchange sends the batch over the connection and answers its calls, but for
+// those that a Cluster shard sent elsewhere. If anything but plain answers came
+// back it drops the connection.
+func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call) {
+	ok := false
+	// go-redis panics on a reply that claims an absurd length. It takes its
+	// connection out of use first; for us such a node has said nothing.
+	defer func() {
+		if e := recover(); e != nil {
+			ok, elsewhere = false, nil
+			for _, c := range batch {
+				c.Lose(scrub(fmt.Errorf("%w: %v", errGarbled, e), c.Op().value))
+			}
+		}
+		if !ok {
+			p.drop()
+		}
+	}()
+	var unknown []*call
+	ok, unknown, elsewhere = p.roundTrip(ctx, batch)
+	if len(unknown) > 0 && ok {
+		// The server lost its scripts while we were connected. What these have
+		// to clean up was sent before, in this batch or an earlier one, so a
+		// second round trip leaves their order as it should be; only another
+		// attempt on the same key in this batch may be refused for nothing.
+		clear(p.loaded)
+		var again, more []*call
+		ok, again, more = p.roundTrip(ctx, unknown)
+		unknown, elsewhere = again, append(elsewhere, more...)
+	}
+	for _, c := range unknown {
+		c.Unsent(errNoScript)
+	}
+	return elsewhere
+}
+
+// roundTrip is one pipeline. unknown are the calls whose script the server does
+// not have.
+func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
+	cmds := make([]*wireCmd, len(batch))
+	var err error
+	if len(batch) == 1 {
+		cmds[0] = batch[0].Op().encode(ctx, p.invoke)
+		err = p.conn.Process(ctx, cmds[0])
+	} else {
+		pipe := p.conn.Pipeline()
+		for i, c := range batch {
+			cmds[i] = c.Op().encode(ctx, p.invoke)
+			_ = pipe.Process(ctx, cmds[i]) // queues it, and cannot fail
+		}
+		_, err = pipe.Exec(ctx)
+	}
+	ok = true
+	for i, c := range batch {
+		switch cmd := cmds[i]; {
+		case noScript(cmd.Err()):
+			unknown = append(unknown, c)
+		case moved(cmd.Err()):
+			elsewhere = append(elsewhere, c)
+		default:
+			ok = c.Op().answer(c, cmd, err) && ok
+		}
+	}
+	return ok, unknown, elsewhere
+}
+
+// invoke is how a script begins on the wire: whole for the first time, as the
+// server may not know it, by its hash from then on. To learn that from the server's error would cost a round trip, during
+// which later commands of the batch overtake.
+func (p *pinned) invoke(s script) []any {
+	if p.loaded[s.sha1] {
+		return []any{"evalsha", s.sha1}
+	}
+	p.loaded[s.sha1] = true
+	return []any{"eval", s.text}
+}
