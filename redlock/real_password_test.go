@@ -1,0 +1,93 @@
+package redlock_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/redisserver"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+const rightPassword, wrongPassword = "correct-horse", "battery-staple"
+
+func TestRealPassword(t *testing.T) {
+	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
+	f.allGrant(f.redlock(redlock.Config{}), "new")
+	f.allGrant(f.open("", redlock.Config{}), "open")
+}
+
+// A vote needs positive evidence. With a wrong password on a majority
+// every operation is ErrNoQuorum naming WRONGPASS; go-redis then leaves the
+// error of each command in a pipeline nil. The password is not shown.
+func TestRealWrongPasswordOnAMajority(t *testing.T) {
+	f := startFleet(t, 5, redisserver.RequirePass(rightPassword))
+	clients := f.clients()
+	for _, i := range []int{0, 2, 3} {
+		clients[i] = f.servers[i].Client(func(o *redis.Options) { o.Password = wrongPassword })
+	}
+	r := f.redlockOf(clients, redlock.Config{})
+
+	const callers = 64 // what arrives together goes out as a pipeline
+	errs := make(chan error, callers)
+	for i := range callers {
+		go func() {
+			_, err := r.TryAcquire(f.ctx, strconv.Itoa(i), ttl)
+			errs <- err
+		}()
+	}
+	for range callers {
+		err := <-errs
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.NotErrorIs(t, err, redlock.ErrHeld)
+		assert.Contains(t, text(err), "WRONGPASS")
+		assert.NotContains(t, text(err), wrongPassword)
+		assert.NotContains(t, text(err), rightPassword)
+	}
+	for i := range f.servers {
+		f.eventually("no key is left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == 0 })
+	}
+}
+
+// A password that is changed under a held lock: no operation takes the refusal
+// for an answer.
+func TestRealPasswordChangedUnderALock(t *testing.T) {
+	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
+	r := f.redlock(redlock.Config{})
+	l := f.acquire(r, key, time.Hour)
+	f.onAll(key, l, f.all()...)
+	for i := range 2 {
+		require.NoError(t, f.admin[i].ConfigSet(f.ctx, "requirepass", "another").Err())
+		require.NoError(t, f.admin[i].ClientKillByFilter(f.ctx, "TYPE", "normal", "SKIPME", "yes").Err())
+	}
+	for range 2 { // on the broken connections, and on new ones
+		err := l.Extend(f.ctx, time.Hour)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.NotErrorIs(t, err, redlock.ErrNotHeld)
+	}
+	require.NoError(t, l.Context().Err(), "it goes on until Until")
+	err := f.release(l)
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	assert.Contains(t, text(err), "WRONGPASS")
+	assert.NotContains(t, text(err), rightPassword)
+}
+
+func TestRealOpenWithAWrongPassword(t *testing.T) {
+	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
+	var urls []string
+	for _, s := range f.servers {
+		urls = append(urls, "redis://:"+wrongPassword+"@"+s.Addr())
+	}
+	r, err := redlock.Open(urls, redlock.Config{})
+	require.NoError(t, err, "Open contacts nobody")
+	defer func() { assert.NoError(t, r.Close()) }()
+	_, err = r.TryAcquire(f.ctx, key, ttl)
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	assert.NotErrorIs(t, err, redlock.ErrHeld)
+	assert.Contains(t, text(err), "WRONGPASS")
+	assert.NotContains(t, text(err), wrongPassword)
+}
