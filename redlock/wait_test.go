@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,7 +279,7 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 		b.warm()
 		b.delay(time.Millisecond, time.Millisecond)
 		c, cancel := context.WithCancel(ctx)
-		turns := 0
+		var turns atomic.Int32
 		stopped := make(chan error, 1)
 		go func() {
 			for c.Err() == nil {
@@ -287,7 +288,7 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 					stopped <- err
 					return
 				}
-				turns++
+				turns.Add(1)
 				time.Sleep(5 * time.Millisecond)
 				if err := l.Release(ctx); err != nil {
 					stopped <- err
@@ -298,10 +299,10 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 		}()
 		for range 20 {
 			time.Sleep(37 * time.Millisecond)
-			before := turns
+			before := turns.Load()
 			l, err := b.lock.Acquire(ctx, key, time.Minute)
 			require.NoError(t, err)
-			assert.LessOrEqual(t, turns-before, 1, "one who was there before")
+			assert.LessOrEqual(t, turns.Load()-before, int32(1), "one who was there before")
 			require.NoError(t, l.Release(ctx))
 		}
 		cancel()
