@@ -57,7 +57,7 @@ func TestRealContention(t *testing.T) {
 	f.gone(key, f.all()...)
 }
 
-// The same while two of the five are killed under the contenders. They stay
+// Cases 9 and 24: the same while two of the five are killed under the contenders. They stay
 // dead, so nobody forgets: the three that are left are in every later quorum.
 func TestRealContentionUnderCrashes(t *testing.T) {
 	const redlocks, times = 4, 25

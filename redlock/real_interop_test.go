@@ -80,7 +80,7 @@ func TestRealOtherClientsAndOursExcludeEachOther(t *testing.T) {
 	require.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 }
 
-// A split between theirs and ours: nobody has it, and each takes back its own.
+// Case 15: a split between theirs and ours: nobody has it, and each takes back its own.
 func TestRealSplitVotesWithOtherClients(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})

@@ -15,6 +15,7 @@ import (
 
 const rightPassword, wrongPassword = "correct-horse", "battery-staple"
 
+// requirepass, by clients and by URLs.
 func TestRealPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	f.allGrant(f.redlock(redlock.Config{}), "new")
@@ -76,6 +77,7 @@ func TestRealPasswordChangedUnderALock(t *testing.T) {
 	assert.NotContains(t, text(err), rightPassword)
 }
 
+// The same error by URLs: no vote, WRONGPASS by name, and no password in it.
 func TestRealOpenWithAWrongPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	var urls []string

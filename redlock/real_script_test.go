@@ -43,7 +43,7 @@ func TestRealScriptFlush(t *testing.T) {
 	}
 }
 
-// The same while pipelines are under way.
+// Case 3 again, while pipelines are under way.
 func TestRealScriptFlushUnderLoad(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})

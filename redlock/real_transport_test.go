@@ -46,6 +46,7 @@ func TestRealUnixSocket(t *testing.T) {
 	f.allGrant(f.redlock(redlock.Config{}), "new")
 }
 
+// The password of a unix URL is used, and not shown when it is wrong.
 func TestRealUnixSocketWithPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.UnixSocket(), redisserver.RequirePass(rightPassword))
 	f.allGrant(f.open("?db=3", redlock.Config{}), "with a database")
