@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -109,12 +110,17 @@ func TestRealSetAfterTheTimeout(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, f.release(l))
 			}
+			acquired := f.round("acquire", key)
 			for _, i := range delayed {
+				if errors.Is(acquired.Nodes[i].Err, quorum.ErrNotSent) {
+					require.Equal(t, "minority", name, "a release takes back what was not sent")
+					continue
+				}
 				f.eventually("the SET has arrived", func() bool { return f.calls(i, "set") > before[i] })
 			}
 			f.gone(key, f.all()...)
 			for _, i := range delayed {
-				assert.Equal(t, before[i]+1, f.calls(i, "set"))
+				assert.LessOrEqual(t, f.calls(i, "set"), before[i]+1)
 			}
 		})
 	}
