@@ -63,6 +63,7 @@ func TestRealClusterSlotMoves(t *testing.T) {
 
 	c.cycle(r, free) // the first to hear MOVED
 	c.allGrantAgain(r, free)
+	c.goneEverywhere(free)
 	c.allGrantAgain(other, free)
 
 	_, err := other.TryAcquire(c.ctx, taken, ttl)

@@ -75,7 +75,9 @@ func took(f func()) time.Duration {
 func (b *bed) warm() {
 	b.Helper()
 	l := b.acquire("warm up", time.Second)
+	b.settle() // so that no node is left out
 	require.NoError(b, l.Extend(context.Background(), time.Second))
+	b.settle()
 	require.NoError(b, l.Release(context.Background()))
 	b.settle()
 	for i := range b.masters.Len() {
