@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -77,7 +76,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 		if tries == 0 && now.Reason == ErrNoQuorum {
 			r.journal.warn("no quorum, waiting", "key", short(key), "error", err.Error())
 		}
-		pause := r.cfg.Clock.NewTimer(backoff(tries, free))
+		pause := r.cfg.Clock.NewTimer(r.backoff(tries, free))
 		err = r.await(ctx, failed, place.nudge, pause.C())
 		pause.Stop()
 		if err != nil {
@@ -138,7 +137,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 
 	// Step 1: a value that nobody else has, and no earlier attempt of ours.
 	// What an earlier attempt still has on its way can then not touch this one.
-	value, err := r.values.next()
+	value, err := r.random.value()
 	if err != nil {
 		return nil, 0, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
 	}
@@ -265,9 +264,9 @@ const (
 // backoff is the pause before the next attempt: full jitter, so that contenders
 // who split the nodes between them do not meet again, up to 100 ms. The holder's
 // key may live less long than that; then there is no reason to wait longer.
-func backoff(tries int, free time.Duration) time.Duration {
+func (r *Redlock) backoff(tries int, free time.Duration) time.Duration {
 	ceiling := min(firstPause<<min(tries, 10), lastPause)
-	pause := time.Millisecond + rand.N(ceiling)
+	pause := time.Millisecond + r.random.below(ceiling)
 	if 0 < free && free < pause {
 		pause = free + time.Millisecond // Redis expires with that granularity
 	}

@@ -1,8 +1,10 @@
 package redlock
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -37,6 +39,14 @@ type Config struct {
 	//
 	// Defaults to clock.System.
 	Clock clock.Clock
+
+	// Rand is where the values come from that say who owns a key, and the random
+	// pauses of Acquire. Who can guess a value can release the lock, so it must
+	// be fit for cryptography; a simulation that is to be repeated gives one
+	// with a seed. It is read by one goroutine at a time, ahead of need.
+	//
+	// Defaults to crypto/rand.Reader.
+	Rand io.Reader
 
 	// Trace, if set, is called once for every round after the last node has
 	// answered or has been given up. That may be after the operation has
@@ -76,6 +86,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.System()
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
 	}
 	return c
 }

@@ -21,7 +21,7 @@ type Redlock struct {
 	group  *quorum.Group[*command]
 	keeper *keeper
 	keeps  errgroup.Group // runs the keeper
-	values *values
+	random *random
 	turns  *turns
 
 	journal *journal
@@ -55,7 +55,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	}
 	r := &Redlock{
 		cfg:     cfg,
-		values:  newValues(),
+		random:  newRandom(cfg.Rand),
 		turns:   newTurns(),
 		journal: newJournal(cfg.Logger),
 		keeper:  newKeeper(cfg.Clock),
