@@ -118,3 +118,9 @@ func parseLength(b []byte, kind byte) (length, n int, bad bool) {
 	}
 	return length, len(line) + len("\r\n"), false
 }
+
+func (m *Master) observing() func(Exchange) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.observer
+}

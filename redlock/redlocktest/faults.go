@@ -87,6 +87,27 @@ func (m *Master) LoseRequests(n int) {
 	m.faults.loseRequests = max(n, 0)
 }
 
+// JumpClock steps the clock by which keys expire, as an operator or NTP steps that
+// of a server: forward by d, and every key has d less to live, or none; back, with
+// a negative d, and it has as much more. Keys without a ttl stay as they are. What
+// clients set later is not concerned.
+func (m *Master) JumpClock(d time.Duration) {
+	if d >= 0 {
+		m.redis.FastForward(d)
+		return
+	}
+	for i := range databases {
+		for _, key := range m.redis.DB(i).Keys() {
+			if ttl := m.redis.DB(i).TTL(key); ttl > 0 {
+				m.redis.DB(i).SetTTL(key, ttl-d)
+			}
+		}
+	}
+}
+
+// databases is how many a Redis server has unless it is told otherwise.
+const databases = 16
+
 // fate is what becomes of a request.
 type fate int
 
@@ -114,18 +135,18 @@ func (m *Master) draw(commands []command) fate {
 	return pass
 }
 
-// requestDue and replyDue say when what is sent now arrives; the zero time
-// means at once.
-func (m *Master) requestDue() time.Time {
+// requestDue and replyDue say when what is sent now arrives, after what its path
+// takes; the zero time means at once.
+func (m *Master) requestDue(path time.Duration) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return due(m.faults.request)
+	return due(m.faults.request + path)
 }
 
-func (m *Master) replyDue() time.Time {
+func (m *Master) replyDue(path time.Duration) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return due(m.faults.reply)
+	return due(m.faults.reply + path)
 }
 
 func due(delay time.Duration) time.Time {

@@ -19,6 +19,9 @@ type packet struct {
 // so that a sender is never held up by a slow receiver: a socket's buffers do
 // the same for as much as a lock client ever sends.
 type flow struct {
+	path      *Path // that may hold what arrives; nil: none
+	direction Direction
+
 	mu      sync.Mutex
 	packets []packet
 	filled  chan struct{} // room for one signal: there may be packets
@@ -26,8 +29,8 @@ type flow struct {
 	once    sync.Once
 }
 
-func newFlow() *flow {
-	return &flow{filled: make(chan struct{}, 1), closed: make(chan struct{})}
+func newFlow(p *Path, d Direction) *flow {
+	return &flow{path: p, direction: d, filled: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // send hands packets over and never blocks.
@@ -60,6 +63,9 @@ func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 		if ok {
 			left := time.Until(next.due)
 			if next.due.IsZero() || left <= 0 {
+				if f.path != nil && !f.passes(expired) {
+					continue
+				}
 				if next.end {
 					f.close()
 					continue
@@ -78,6 +84,18 @@ func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 		}
 		stop()
 	}
+}
+
+// passes waits while the path holds what arrives. It reports false if the wait
+// ended for another reason.
+func (f *flow) passes(expired <-chan struct{}) bool {
+	select {
+	case <-f.path.gate(f.direction):
+		return true
+	case <-f.closed:
+	case <-expired:
+	}
+	return false
 }
 
 // peek returns the first packet and leaves it in place.

@@ -126,6 +126,9 @@ func (m *Master) admit(l *link) bool {
 	}
 	m.mu.Unlock()
 	if up {
+		if l.path != nil {
+			l.path.add(l)
+		}
 		// A link that has been severed meanwhile ends as soon as it is served.
 		l.serve(m.server)
 	}

@@ -24,6 +24,7 @@ import (
 // has been executed.
 type link struct {
 	master   *Master
+	path     *Path // nil: none in particular
 	requests *flow
 	replies  *flow
 	mute     atomic.Bool // replies are lost
@@ -38,13 +39,14 @@ type link struct {
 	done    chan struct{} // closed when none of them is left
 }
 
-// newLink returns a link on which n goroutines work at the client's side. Each
-// releases the link when it ends.
-func newLink(m *Master, n int32, abort func()) *link {
+// newLink returns a link on path p, on which n goroutines work at the client's
+// side. Each releases the link when it ends.
+func newLink(m *Master, p *Path, n int32, abort func()) *link {
 	l := &link{
 		master:   m,
-		requests: newFlow(),
-		replies:  newFlow(),
+		path:     p,
+		requests: newFlow(p, ToMaster),
+		replies:  newFlow(p, ToClient),
 		abort:    abort,
 		done:     make(chan struct{}),
 	}
@@ -69,6 +71,9 @@ func (l *link) release() {
 	l.master.mu.Lock()
 	delete(l.master.links, l)
 	l.master.mu.Unlock()
+	if l.path != nil {
+		l.path.remove(l)
+	}
 	close(l.done)
 }
 
@@ -108,7 +113,8 @@ func (l *link) submit() {
 		return
 	}
 	fate := l.master.draw(request)
-	if fate == loseRequest {
+	delay, lost := l.path.draw(ToMaster)
+	if lost || fate == loseRequest {
 		l.replies.close() // whoever receives takes that for the end
 		l.finish()
 		return
@@ -116,7 +122,7 @@ func (l *link) submit() {
 	if fate == loseReply {
 		l.mute.Store(true)
 	}
-	due := l.master.requestDue()
+	due := l.master.requestDue(delay)
 	packets := make([]packet, len(request))
 	for i, c := range request {
 		packets[i] = packet{command: c, due: due}
@@ -138,15 +144,16 @@ func (l *link) finish() {
 	}
 	l.over = true
 	l.pending = nil
-	l.requests.send(packet{end: true, due: l.master.requestDue()})
+	l.requests.send(packet{end: true, due: l.master.requestDue(0)})
 }
 
 // serverEnd is the server's end of a link. Its Write never blocks, which
 // matters: miniredis publishes messages with its one mutex held.
 type serverEnd struct {
 	*link
-	rest []byte // of the command being read
-	once sync.Once
+	rest      []byte // of the command being read
+	once      sync.Once
+	exchanges exchanges
 }
 
 func (e *serverEnd) Read(p []byte) (int, error) {
@@ -168,6 +175,7 @@ func (e *serverEnd) enter(args []string) bool {
 	for {
 		stalled := e.master.record(args)
 		if stalled == nil {
+			e.exchanges.asked(args)
 			return true
 		}
 		select {
@@ -179,9 +187,24 @@ func (e *serverEnd) enter(args []string) bool {
 }
 
 func (e *serverEnd) Write(p []byte) (int, error) {
-	if !e.mute.Load() {
-		e.replies.send(packet{command: command{raw: append([]byte(nil), p...)}, due: e.master.replyDue()})
+	observer := e.master.observing()
+	for _, x := range e.exchanges.answered(p) {
+		if observer != nil {
+			x.Path = e.path
+			observer(x)
+		}
 	}
+	if e.mute.Load() {
+		return len(p), nil
+	}
+	delay, lost := e.path.draw(ToClient)
+	if lost {
+		e.mute.Store(true)
+		e.replies.send(packet{end: true, due: e.master.replyDue(delay)})
+		e.hangUp()
+		return len(p), nil
+	}
+	e.replies.send(packet{command: command{raw: append([]byte(nil), p...)}, due: e.master.replyDue(delay)})
 	return len(p), nil
 }
 
@@ -189,7 +212,7 @@ func (e *serverEnd) Write(p []byte) (int, error) {
 func (e *serverEnd) Close() error {
 	e.once.Do(func() {
 		e.requests.close()
-		e.replies.send(packet{end: true, due: e.master.replyDue()})
+		e.replies.send(packet{end: true, due: e.master.replyDue(0)})
 		e.release()
 	})
 	return nil

@@ -77,7 +77,7 @@ func (ln *listener) accept(m *Master) {
 // serveSocket connects a client's socket to the master, with a goroutine for
 // each direction, or closes it if the master is down.
 func serveSocket(m *Master, client net.Conn) {
-	l := newLink(m, 2, func() { client.Close() })
+	l := newLink(m, nil, 2, func() { client.Close() })
 	if !m.admit(l) {
 		client.Close()
 		return

@@ -44,6 +44,7 @@ type Master struct {
 	password string
 	faults   faults
 	commands [][]string
+	observer func(Exchange)
 }
 
 // newMaster returns the i-th master of a set, up and empty.
@@ -115,7 +116,7 @@ func (m *Master) Client(configure ...func(*redis.Options)) *redis.Client {
 	opts := &redis.Options{Addr: m.addr, Password: m.password}
 	m.mu.Unlock()
 	if m.virtual {
-		opts.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return m.dialVirtual(ctx) }
+		opts.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return m.dialInProcess(ctx, nil) }
 		opts.PoolSize = virtualPoolSize
 		opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	}

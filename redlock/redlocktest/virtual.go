@@ -22,22 +22,23 @@ func virtualAddr(i int) string {
 	return netip.AddrPortFrom(ip, 6379).String()
 }
 
-// dialVirtual connects to a virtual master, or fails as dialling a closed port
-// fails.
-func (m *Master) dialVirtual(ctx context.Context) (net.Conn, error) {
-	remote := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(m.addr))
+func (m *Master) remote() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(m.addr)) }
+
+// dialInProcess connects to the master on a path, nil for none in particular, or
+// fails as dialling a closed port fails.
+func (m *Master) dialInProcess(ctx context.Context, p *Path) (net.Conn, error) {
 	err := ctx.Err()
 	if err == nil {
-		l := newLink(m, 0, func() {})
+		l := newLink(m, p, 0, func() {})
 		if m.admit(l) {
-			return &virtualConn{link: l, remote: remote, read: newDeadline(), write: newDeadline()}, nil
+			return &virtualConn{link: l, remote: m.remote(), read: newDeadline(), write: newDeadline()}, nil
 		}
 		err = os.NewSyscallError("connect", syscall.ECONNREFUSED)
 	}
-	return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: remote, Err: err}
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: m.remote(), Err: err}
 }
 
-// virtualConn is a client's connection to a virtual master. It passes for a TCP
+// virtualConn is a client's in-process connection to a master. It passes for a TCP
 // connection: it has the master's address, its writes succeed until the client
 // itself closes it, and that the master did is what a read tells. It runs no
 // goroutine, which keeps bubbles with many connections small.
