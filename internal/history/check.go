@@ -1,0 +1,96 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Violation is something that must not have happened.
+type Violation struct {
+	At    time.Duration // when it could first be seen
+	Rule  string        // which rule was broken
+	Key   string
+	Text  string
+	Locks []Lock // those concerned; of two, the earlier holder first
+}
+
+func (v Violation) String() string { return fmt.Sprintf("%v %s: %s", v.At, v.Rule, v.Text) }
+
+// The rules of this package. Whoever makes runs adds rules of his own.
+const (
+	Exclusion = "exclusion"
+	Model     = "model"
+	Context   = "context"
+)
+
+// Check judges events, in the order of [Log.Events], by what clients believed of
+// their own locks: holds of one key must not overlap, and what Release and Extend
+// said must fit some order of the operations. It needs nothing but true times, so
+// it suits servers and processes as well as simulations.
+func Check(events []Event) []Violation {
+	violations := append(overlaps(Locks(events)), disorder(events)...)
+	slices.SortStableFunc(violations, func(a, b Violation) int { return int(a.At - b.At) })
+	return violations
+}
+
+// overlaps finds holds of one key that overlap in true time. A hold begins when
+// the lock is handed out and ends when its release is called or its validity is
+// over, whichever comes first.
+func overlaps(locks []Lock) []Violation {
+	var found []Violation
+	latest := map[string]Lock{} // the hold of a key that ends last so far
+	for _, l := range locks {
+		before, any := latest[l.Key]
+		if any && l.Granted < before.End() && l.Granted < l.End() {
+			found = append(found, Violation{
+				At: l.Granted, Rule: Exclusion, Key: l.Key, Locks: []Lock{before, l},
+				Text: fmt.Sprintf("%v of %q begins %v before %v ends", l, l.Key, before.End()-l.Granted, before),
+			})
+		}
+		if !any || l.End() > before.End() {
+			latest[l.Key] = l
+		}
+	}
+	return found
+}
+
+// CheckContexts finds locks whose context was not done when the next holder got the
+// key. A client that stood still after its validity was over could not notice, and
+// is judged by Until alone. It needs instants that are exact to less than the
+// margin for drift, so it suits virtual time only.
+func CheckContexts(events []Event) []Violation {
+	var found []Violation
+	latest := map[string]Lock{} // the holder whose context was done last
+	for _, l := range Locks(events) {
+		before, any := latest[l.Key]
+		if any && l.Granted < before.Ended && !stoodStill(events, before.Client, before.End(), l.Granted) {
+			found = append(found, Violation{
+				At: l.Granted, Rule: Context, Key: l.Key, Locks: []Lock{before, l},
+				Text: fmt.Sprintf("the context of %v was not done when %v was granted", before, l),
+			})
+		}
+		if !any || l.Ended > before.Ended {
+			latest[l.Key] = l
+		}
+	}
+	return found
+}
+
+// stoodStill tells that the client was paused at some time in [from, to].
+func stoodStill(events []Event, client int, from, to time.Duration) bool {
+	paused := Never
+	for _, e := range events {
+		switch {
+		case e.Client != client:
+		case e.Kind == Paused:
+			paused = e.At
+		case e.Kind == Resumed:
+			if paused <= to && e.At >= from {
+				return true
+			}
+			paused = Never
+		}
+	}
+	return paused <= to
+}

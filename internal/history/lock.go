@@ -1,0 +1,72 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Never is later than everything.
+const Never = time.Duration(math.MaxInt64)
+
+// Lock is what a client believed about one lock it was given.
+type Lock struct {
+	Client, Op int
+	Key        string
+	Asked      time.Duration // when it was asked for
+	Granted    time.Duration // when it was handed out
+	Until      time.Duration // the end of its validity, after all extensions
+	Releasing  time.Duration // when its release was called, or its holder died; Never otherwise
+	Ended      time.Duration // when its context was done; Never if it was not
+}
+
+// End is when the holder could no longer believe that it held the key: it gave it
+// up, or validity was over.
+func (l Lock) End() time.Duration { return min(l.Releasing, l.Until) }
+
+func (l Lock) String() string { return fmt.Sprintf("client %d's lock #%d", l.Client, l.Op) }
+
+// Locks lists the locks that events, in the order of [Log.Events], tell of, in the
+// order in which they were granted.
+func Locks(events []Event) []Lock {
+	type id struct{ client, op int }
+	var locks []Lock
+	asked := map[id]time.Duration{}
+	place := map[id]int{}
+	for _, e := range events {
+		at := id{e.Client, e.Op}
+		if e.Kind == Asked {
+			asked[at] = e.At
+		}
+		if e.Kind == Died {
+			for i := range locks {
+				if l := &locks[i]; l.Client == e.Client {
+					l.Releasing = min(l.Releasing, e.At)
+				}
+			}
+		}
+		if e.Kind == Granted {
+			place[at] = len(locks)
+			locks = append(locks, Lock{
+				Client: e.Client, Op: e.Op, Key: e.Key,
+				Asked: asked[at], Granted: e.At, Until: e.Until, Releasing: Never, Ended: Never,
+			})
+		}
+		i, known := place[at]
+		if !known {
+			continue
+		}
+		l := &locks[i]
+		switch e.Kind {
+		case Releasing:
+			l.Releasing = min(l.Releasing, e.At)
+			l.Until = max(l.Until, e.Until)
+		case Extended, Renewed:
+			l.Until = max(l.Until, e.Until)
+		case Ended:
+			l.Ended = min(l.Ended, e.At)
+			l.Until = max(l.Until, e.Until)
+		}
+	}
+	return locks
+}

@@ -1,0 +1,158 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// The model is a lock with an owner that expires: acquiring it takes a free or an
+// expired lock, extending and releasing it with success take the owner. The checker
+// looks for one order of all operations on a key that the model allows, in which
+// each takes effect between its call and its return.
+//
+// An operation that is ambiguous to its caller may have had its effect or not: a
+// release that failed, or that never returned, frees the lock if it is still ours.
+// An acquisition that failed, or whose client died in it, hands out nothing, and an
+// extension that failed changes nothing anybody may count on: they constrain no
+// order, and are left out.
+
+type action uint8
+
+const (
+	acquire action = iota
+	extend
+	release
+)
+
+type request struct {
+	action       action
+	lock         Lock
+	call, answer time.Duration
+	failed       bool
+}
+
+// owner is the model's state.
+type owner struct {
+	client, op int // 0, 0: nobody
+	until      time.Duration
+}
+
+var lockModel = porcupine.Model{
+	Init: func() any { return owner{} },
+	Step: func(state, input, _ any) (bool, any) {
+		now, r := state.(owner), input.(request)
+		ours := now.client == r.lock.Client && now.op == r.lock.Op
+		switch {
+		case r.action == acquire:
+			// At its end at the latest, what was held before must be over.
+			free := now.client == 0 || now.until <= r.answer
+			return free, owner{client: r.lock.Client, op: r.lock.Op, until: r.lock.Until}
+		case r.action == extend:
+			return ours && now.until > r.call, now
+		case ours:
+			return true, owner{}
+		}
+		return r.failed, now
+	},
+	DescribeOperation: func(input, _ any) string { return input.(request).String() },
+}
+
+func (r request) String() string {
+	verb := [...]string{"acquire", "extend", "release"}[r.action]
+	if r.failed {
+		verb += " in vain"
+	}
+	return fmt.Sprintf("%v: %s", r.lock, verb)
+}
+
+// modelTime bounds the search for an order, in the machine's time. Holds of one key
+// are nearly in order already, so it takes milliseconds.
+const modelTime = 30 * time.Second
+
+// disorder finds keys for whose operations there is no order.
+func disorder(events []Event) []Violation {
+	requests := map[string][]porcupine.Operation{}
+	var keys []string
+	for _, r := range requestsOf(events) {
+		key := r.lock.Key
+		if requests[key] == nil {
+			keys = append(keys, key)
+		}
+		requests[key] = append(requests[key], porcupine.Operation{
+			ClientId: len(requests[key]), Input: r, Call: int64(r.call), Return: int64(r.answer),
+		})
+	}
+	slices.Sort(keys)
+	var found []Violation
+	for _, key := range keys {
+		switch result, info := porcupine.CheckOperationsVerbose(lockModel, requests[key], modelTime); result {
+		case porcupine.Illegal:
+			found = append(found, misfit(key, requests[key], info))
+		case porcupine.Unknown:
+			found = append(found, Violation{Rule: Model, Key: key, Text: "the search for an order took too long"})
+		}
+	}
+	return found
+}
+
+// misfit names the first operation that the longest orders found cannot take in.
+func misfit(key string, all []porcupine.Operation, info porcupine.LinearizationInfo) Violation {
+	var longest []int
+	for _, partial := range info.PartialLinearizations()[0] {
+		if len(partial) > len(longest) {
+			longest = partial
+		}
+	}
+	first := Never
+	v := Violation{Rule: Model, Key: key}
+	for i, op := range all {
+		if r := op.Input.(request); !slices.Contains(longest, i) && r.answer < first {
+			first = r.answer
+			v.At, v.Locks = r.answer, []Lock{r.lock}
+			v.Text = fmt.Sprintf("no order of the operations on %q has room for %v", key, r)
+		}
+	}
+	return v
+}
+
+// requestsOf lists the operations that the events tell of.
+func requestsOf(events []Event) []request {
+	type id struct {
+		client, op int
+		action     action
+	}
+	locks := map[id]Lock{}
+	for _, l := range Locks(events) {
+		locks[id{l.Client, l.Op, 0}] = l
+	}
+	var all []request
+	open := map[id]int{} // place in all of a release that has not returned
+	called := map[id]time.Duration{}
+	for _, e := range events {
+		lock, held := locks[id{e.Client, e.Op, 0}]
+		if !held {
+			continue
+		}
+		switch e.Kind {
+		case Granted:
+			all = append(all, request{action: acquire, lock: lock, call: lock.Asked, answer: e.At})
+		case Extending:
+			called[id{e.Client, e.Op, extend}] = e.At
+		case Extended:
+			all = append(all, request{action: extend, lock: lock, call: called[id{e.Client, e.Op, extend}], answer: e.At})
+		case Releasing:
+			open[id{e.Client, e.Op, release}] = len(all)
+			all = append(all, request{action: release, lock: lock, call: e.At, answer: math.MaxInt64, failed: true})
+		case Released:
+			if i, known := open[id{e.Client, e.Op, release}]; known {
+				all[i].answer, all[i].failed = e.At, e.Err != ""
+				delete(open, id{e.Client, e.Op, release})
+			}
+		}
+	}
+	return all
+}
