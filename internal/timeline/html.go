@@ -1,0 +1,112 @@
+package timeline
+
+import (
+	"bytes"
+	_ "embed" // for the page
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// pageData is what the page says.
+type pageData struct {
+	Title, Command, Verdict, Text string
+	Violations                    []pageViolation
+	Pictures                      []pagePicture
+}
+
+type pageViolation struct{ At, Text, Anchor string }
+
+// pagePicture is a picture, and the names of its lanes once more: they stay in
+// sight while the picture scrolls.
+type pagePicture struct {
+	Title      string
+	SVG, Names template.HTML
+}
+
+// maxCloseUps bounds the pictures of single violations: a run that breaks a rule
+// all the time is understood by its first ones.
+const maxCloseUps = 3
+
+// HTML writes one page that needs nothing else: the verdict, how to replay the run,
+// its picture with the violations close up, and the text.
+func HTML(w io.Writer, r Run) error {
+	r = r.ordered()
+	var text bytes.Buffer
+	if err := Text(&text, Run{Nodes: r.Nodes, Clients: r.Clients, End: r.End, Events: r.Events, Violations: r.Violations}); err != nil {
+		return err
+	}
+	data := pageData{Title: clean(r.Title), Command: clean(r.Command), Verdict: verdict(r), Text: text.String()}
+	if data.Title == "" {
+		data.Title = "A run"
+	}
+	for i, v := range r.Violations {
+		data.Violations = append(data.Violations, pageViolation{
+			At: millis(v.At), Text: warningText(v), Anchor: fmt.Sprintf("run-violation-%d", i+1),
+		})
+	}
+	whole := newView(0, r.End)
+	var views []view // close up so far: violations often come together
+	for i, v := range r.Violations {
+		near := closeUp(v, whole)
+		seen := slices.ContainsFunc(views, func(v2 view) bool { return v2.sees(v.At) })
+		if seen || !whole.sees(v.At) || len(views) == maxCloseUps || near.to-near.from > (whole.to-whole.from)/2 {
+			continue
+		}
+		views = append(views, near)
+		title := fmt.Sprintf("Violation %d close up: %s to %s ms", i+1, millis(near.from), millis(near.to))
+		data.Pictures = append(data.Pictures, newPagePicture(title, newPicture(r, near, fmt.Sprintf("near%d", i+1), "")))
+	}
+	data.Pictures = append(data.Pictures, newPagePicture("The whole run", newPicture(r, whole, "run", "")))
+
+	var b bytes.Buffer
+	if err := page.Execute(&b, data); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func newPagePicture(title string, p *picture) pagePicture {
+	p.draw()
+	side := &picture{view: p.view, run: p.run, keys: p.keys, clients: p.clients, nodes: p.nodes, top: p.top, bottom: p.bottom}
+	side.side()
+	// Both come from canvas, which escapes.
+	return pagePicture{Title: title, SVG: template.HTML(p.String()), Names: template.HTML(side.String())}
+}
+
+// side is the left edge of a picture by itself.
+func (p *picture) side() {
+	h := p.bottom + axisH + 8
+	p.open("svg", attrs{
+		"xmlns", "http://www.w3.org/2000/svg", "width", gutter, "height", h, "aria-hidden", "true",
+		"font-family", fonts, "font-size", 11.0, "fill", ink,
+	})
+	p.rect(box{0, p.top, gutter, p.bottom - p.top}, "", attrs{"fill", paper})
+	p.floor()
+	p.names()
+	p.close("svg")
+}
+
+// closeUp shows the locks of a violation from when they were asked for to their
+// ends, as far as that is near.
+func closeUp(v history.Violation, whole view) view {
+	const near = 600 * time.Millisecond
+	from, to := between(v)
+	first, last := from, min(to, from+near)
+	for _, l := range v.Locks {
+		first, last = min(first, l.Asked), max(last, min(l.End(), last+near))
+	}
+	first, last = max(first, from-near), min(last, from+2*near)
+	pad := max((last-first)/8, 5*time.Millisecond)
+	return newView(max(whole.from, first-pad), min(whole.to, last+pad))
+}

@@ -1,0 +1,42 @@
+package timeline
+
+import (
+	"strings"
+
+	"github.com/quorumlock/redlock/internal/history"
+)
+
+// vote is how a node's answer counts.
+type vote string
+
+const (
+	granted vote = "granted"
+	refused vote = "refused"
+	failed  vote = "failed"
+)
+
+// voteOf reads a Voted event. Its Text is free, so this looks for the first word
+// of quorum.Vote, or of what Redis says: an answer in which there is none counts as
+// a grant.
+func voteOf(e history.Event) vote {
+	if e.Err != "" {
+		return failed
+	}
+	for _, word := range strings.FieldsFunc(strings.ToLower(e.Text), separates) {
+		switch word {
+		case "granted", "grants", "ok", "1":
+			return granted
+		case "failed", "fails", "error", "err", "lost", "timeout", "unreachable", "dropped":
+			return failed
+		case "refused", "refuses", "denied", "no", "nil", "0", "held", "not":
+			return refused
+		}
+		// RELEASE answers with what is left of somebody else's key, below zero.
+		if len(word) > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9' {
+			return refused
+		}
+	}
+	return granted
+}
+
+func separates(r rune) bool { return strings.ContainsRune(" \t\n,;:()[]<>=\"'", r) }
