@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// client is one process: a Redlock with a clock of its own, and paths to the nodes.
+type client struct {
+	w     *world
+	index int
+	clock *hostClock
+	paths []*path
+	lock  *redlock.Redlock
+
+	mu   sync.Mutex
+	ops  int
+	held map[int]*redlock.Lock // by op, while they may be believed in
+	wake chan struct{}         // closed unless the client stands still
+}
+
+func (w *world) newClient(i int) *client {
+	plan := w.plan.Clients[i]
+	c := &client{w: w, index: i, clock: newHostClock(plan.Rate, plan.Offset), held: map[int]*redlock.Lock{}, wake: make(chan struct{})}
+	close(c.wake)
+	var nodes []redis.UniversalClient
+	for n := range w.plan.Nodes {
+		p := newPath(w.plan.Config.Seed, i, n, w.masters.Master(n))
+		c.paths = append(c.paths, p)
+		nodes = append(nodes, p.Client(func(opts *redis.Options) {
+			// Between these go-redis draws its pauses, from a source of its own.
+			opts.MinRetryBackoff, opts.MaxRetryBackoff = 20*time.Millisecond, 20*time.Millisecond
+			if plan.Careful {
+				opts.MaxRetries, opts.DialerRetries = -1, 1
+				opts.DialTimeout, opts.ReadTimeout = time.Second, time.Second
+			}
+		}))
+	}
+	lock, err := redlock.New(nodes, redlock.Config{
+		NodeTimeout: plan.NodeTimeout,
+		Drift:       plan.Drift,
+		Clock:       c.clock,
+		Rand:        reader{stream(w.plan.Config.Seed, "values", i)},
+	})
+	w.must(err)
+	c.lock = lock
+	return c
+}
+
+// reader makes a source of random bytes of one of random numbers.
+type reader struct{ *rand.Rand }
+
+func (r reader) Read(p []byte) (int, error) {
+	for i := 0; i < len(p); i += 8 {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], r.Uint64())
+		copy(p[i:], b[:])
+	}
+	return len(p), nil
+}
+
+// pause makes the client stand still: its timers do not fire, nothing reaches it,
+// and its goroutines stop where they next ask.
+func (c *client) pause() {
+	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Paused, Client: c.index + 1})
+	c.mu.Lock()
+	c.wake = make(chan struct{})
+	c.mu.Unlock()
+	c.clock.pause()
+	for _, p := range c.paths {
+		p.set(func(p *path) { p.paused = true })
+	}
+}
+
+// resume wakes it, one part after the other so that a run can be repeated.
+func (c *client) resume() {
+	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Resumed, Client: c.index + 1})
+	c.clock.resume()
+	for _, p := range c.paths {
+		time.Sleep(time.Microsecond)
+		p.set(func(p *path) { p.paused = false })
+	}
+	time.Sleep(time.Microsecond)
+	c.mu.Lock()
+	close(c.wake)
+	c.mu.Unlock()
+}
+
+// gate is where the client's goroutines stand while it does.
+func (c *client) gate() {
+	c.mu.Lock()
+	wake := c.wake
+	c.mu.Unlock()
+	<-wake
+}
+
+// sleep lets d of the client's own time pass, or until ctx is done.
+func (c *client) sleep(ctx context.Context, d time.Duration) {
+	timer := c.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+	c.gate()
+}
+
+// say logs what the client does or learns.
+func (c *client) say(kind history.Kind, op int, key string, until time.Duration, err error) {
+	e := history.Event{At: c.w.now(), Kind: kind, Client: c.index + 1, Op: op, Key: key, Until: until}
+	if err != nil {
+		e.Err = brief(err)
+	}
+	c.w.log.Add(e)
+}
+
+// until is the end of a lock's validity in true time.
+func (c *client) until(l *redlock.Lock) time.Duration { return c.w.now() + c.clock.until(l.Until()) }
+
+// brief is the reason in an error, without the nodes.
+func brief(err error) string {
+	for _, known := range []error{
+		redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrNotHeld, redlock.ErrExpired,
+		redlock.ErrReleased, redlock.ErrClosed,
+	} {
+		if errors.Is(err, known) {
+			s := known.Error()
+			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				s += fmt.Sprintf(" (%v)", cause(err))
+			}
+			return s
+		}
+	}
+	return err.Error()
+}
+
+func cause(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	return context.DeadlineExceeded
+}

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+)
+
+// hostClock is the clock of a machine that can stand still, as at SIGSTOP or in a
+// long garbage collection: time goes on, and no timer fires until it wakes.
+type hostClock struct {
+	clock.Clock
+	rate float64
+
+	mu      sync.Mutex
+	paused  bool
+	overdue []*hostTimer // in the order in which they should have fired
+}
+
+func newHostClock(rate float64, offset time.Duration) *hostClock {
+	return &hostClock{Clock: clock.Skewed(clock.System(), rate, offset), rate: rate}
+}
+
+// until is how long it takes, in true time, until this clock shows t.
+func (c *hostClock) until(t time.Time) time.Duration {
+	return time.Duration(float64(t.Sub(c.Now())) / c.rate)
+}
+
+func (c *hostClock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = true
+}
+
+// resume fires what is overdue, one after the other with a moment in between, so
+// that a run can be repeated.
+func (c *hostClock) resume() {
+	for {
+		c.mu.Lock()
+		if len(c.overdue) == 0 {
+			c.paused = false
+			c.mu.Unlock()
+			return
+		}
+		t := c.overdue[0]
+		c.overdue = c.overdue[1:]
+		c.mu.Unlock()
+		go t.f()
+		time.Sleep(time.Microsecond)
+	}
+}
+
+func (c *hostClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	t := &hostTimer{clock: c, f: f}
+	c.mu.Lock() // so that the timer, should it fire at once, finds it set
+	defer c.mu.Unlock()
+	t.inner = c.Clock.AfterFunc(d, t.fire)
+	return t
+}
+
+func (c *hostClock) NewTimer(d time.Duration) clock.Timer {
+	tick := make(chan time.Time, 1)
+	t := &hostTimer{clock: c, tick: tick}
+	t.f = func() {
+		select {
+		case tick <- c.Now():
+		default:
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.inner = c.Clock.AfterFunc(d, t.fire)
+	return t
+}
+
+type hostTimer struct {
+	clock *hostClock
+	inner clock.Timer
+	f     func()
+	tick  chan time.Time // nil for AfterFunc
+}
+
+func (t *hostTimer) fire() {
+	t.clock.mu.Lock()
+	paused := t.clock.paused
+	if paused {
+		t.clock.overdue = append(t.clock.overdue, t)
+	}
+	t.clock.mu.Unlock()
+	if !paused {
+		t.f()
+	}
+}
+
+func (t *hostTimer) C() <-chan time.Time { return t.tick }
+
+func (t *hostTimer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.stop()
+}
+
+// stop leaves neither a timer nor a tick behind; the clock's mu is held.
+func (t *hostTimer) stop() bool {
+	running := t.inner.Stop()
+	for i, o := range t.clock.overdue {
+		if o == t {
+			t.clock.overdue = append(t.clock.overdue[:i:i], t.clock.overdue[i+1:]...)
+			return true
+		}
+	}
+	select {
+	case <-t.tick: // of a nil channel there is none
+	default:
+	}
+	return running
+}
+
+func (t *hostTimer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	running := t.stop()
+	t.inner.Reset(d)
+	return running
+}

@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// path is the network between one client and one node: a base latency with jitter,
+// and what the faults add to it.
+type path struct {
+	*redlocktest.Path
+	base time.Duration
+
+	mu        sync.Mutex
+	random    [2]*rand.Rand // for each direction, as their order among each other is the scheduler's
+	slow      bool          // a long tail
+	late      time.Duration // requests take at least that much longer; 0: no
+	loseAsk   bool
+	loseReply bool
+	held      [2]bool // a partition
+	paused    bool    // its client stands still
+}
+
+func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
+	p := &path{Path: m.Path()}
+	for d := range p.random {
+		p.random[d] = stream(seed, "path", client, node, d)
+	}
+	p.base = between(p.random[0], 50*time.Microsecond, 2*time.Millisecond)
+	p.Shape(p.shape)
+	return p
+}
+
+// lossOf is how many of the requests or replies a losing path loses.
+const lossOf = 0.3
+
+func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.random[d]
+	delay := p.base/2 + between(r, 1, p.base)
+	if p.slow {
+		delay += time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
+	}
+	if p.late > 0 && d == redlocktest.ToMaster {
+		delay += p.late + between(r, 1, p.late)
+	}
+	loses := p.loseAsk
+	if d == redlocktest.ToClient {
+		loses = p.loseReply
+	}
+	return delay, loses && r.Float64() < lossOf
+}
+
+// set changes the path, and holds or heals as that demands.
+func (p *path) set(f func(p *path)) {
+	p.mu.Lock()
+	f(p)
+	ask, reply := p.held[redlocktest.ToMaster], p.held[redlocktest.ToClient] || p.paused
+	p.mu.Unlock()
+	p.Hold(ask, reply)
+}

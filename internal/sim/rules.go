@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// The rules of this package, beside those of package history.
+const (
+	Coverage   = "coverage"   // a majority of nodes keeps the key until the lock's Until
+	Liveness   = "liveness"   // without faults everybody gets the lock in time
+	Leftover   = "leftover"   // no key is left when all ttls are over
+	Goroutines = "goroutines" // neither is a goroutine
+	Panics     = "panic"
+	Harness    = "harness" // the simulation itself did not work
+)
+
+// cover checks that a majority of nodes has the lock's key until its Until, if
+// nobody touches it. It looks into the nodes, past the network.
+func (w *world) cover(c *client, op int, l *redlock.Lock) {
+	until := c.until(l)
+	now := w.now()
+	var ends []time.Duration
+	for _, m := range w.masters.All() {
+		end := time.Duration(0)
+		if value, err := m.Miniredis().Get(l.Key()); err == nil && value == l.Value() {
+			end = now + m.Miniredis().TTL(l.Key())
+		}
+		ends = append(ends, end)
+	}
+	slices.Sort(ends)
+	slices.Reverse(ends)
+	// The clocks' arithmetic in floating point is exact to some nanoseconds.
+	if last := ends[quorum.Size(len(ends))-1]; last+time.Microsecond < until {
+		w.report(history.Violation{
+			At: now, Rule: Coverage, Key: l.Key(),
+			Locks: []history.Lock{{Client: c.index + 1, Op: op, Key: l.Key(), Granted: now, Until: until, Releasing: history.Never, Ended: history.Never}},
+			Text:  fmt.Sprintf("client %d's lock #%d is valid until %v, but only until %v does a majority of nodes have its key", c.index+1, op, until, last),
+		})
+	}
+}
+
+// lookEvery is how often held locks are checked to be covered.
+const lookEvery = 17*time.Millisecond + 17
+
+// look checks all held locks every now and then, until it is told to stop.
+func (w *world) look() (stop func()) {
+	ctx, cancel := context.WithCancel(background)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			for _, c := range w.clients {
+				c.mu.Lock()
+				held := make(map[int]*redlock.Lock, len(c.held))
+				for op, l := range c.held {
+					held[op] = l
+				}
+				c.mu.Unlock()
+				for op, l := range held {
+					if c.until(l) > w.now() && l.Context().Err() == nil {
+						w.cover(c, op, l)
+					}
+				}
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// patience is how long anybody may have to wait for a lock when nothing fails any
+// more: for keys to expire that were left by the dead, for connections to be given
+// up, which takes a default client of go-redis 5 s, and for the others' turns.
+const patience = 30 * time.Second
+
+// finish takes every lock once more, without faults.
+func (w *world) finish(c *client) {
+	r := stream(w.plan.Config.Seed, "finish", c.index)
+	for k := range w.plan.Keys {
+		key := fmt.Sprintf("k%d", 1+k)
+		c.sleep(background, exp(r, 5*time.Millisecond))
+		ctx, cancel := context.WithTimeout(background, w.patience())
+		op := c.begin(key)
+		l, err := c.lock.Acquire(ctx, key, longest)
+		cancel()
+		if err != nil {
+			c.say(history.Denied, op, key, 0, err)
+			w.report(history.Violation{At: w.now(), Rule: Liveness, Key: key, Text: fmt.Sprintf("client %d did not get %q within %v after the last fault: %v", c.index+1, key, w.patience(), err)})
+			return
+		}
+		c.granted(op, l)
+		c.sleep(background, exp(r, 5*time.Millisecond))
+		c.release(background, l, op)
+	}
+}
+
+// patience adds to the constant what the servers' clocks were set back by.
+func (w *world) patience() time.Duration {
+	d := patience
+	for _, f := range w.plan.Faults {
+		if f.Kind == JumpBack {
+			d += f.For
+		}
+	}
+	return d
+}
+
+// leftovers waits until every ttl is over, and looks for keys.
+func (w *world) leftovers() {
+	time.Sleep(w.patience() - patience + 2*longest)
+	for i, m := range w.masters.All() {
+		for _, key := range m.Miniredis().Keys() {
+			w.report(history.Violation{
+				At: w.now(), Rule: Leftover, Key: key,
+				Text: fmt.Sprintf("node %d still has %q, %v after the last release", i+1, key, w.patience()-patience+2*longest),
+			})
+		}
+	}
+}
+
+// Excuse is a violation of what Redlock does not promise.
+type Excuse struct {
+	history.Violation
+	Kind Kind // of the fault that explains it
+}
+
+// excuse says which fault beyond Redlock's promises explains a violation, or
+// nothing: a node forgot the key, or let it expire early, between the time when the
+// earlier of the two locks was asked for and the violation, or that lock's client
+// has a clock that is slower than its drift allows for.
+func excuse(p Plan, events []history.Event, v history.Violation) Kind {
+	if len(v.Locks) == 0 || !slices.Contains([]string{history.Exclusion, history.Model, history.Context, Coverage}, v.Rule) {
+		return ""
+	}
+	for i, c := range p.Clients {
+		if c.Rate < 1-c.Drift.Factor && (v.Rule == history.Model || v.Locks[0].Client == i+1) {
+			return SlowClient
+		}
+	}
+	since := v.At
+	for _, l := range v.Locks {
+		for _, known := range history.Locks(events) {
+			if known.Client == l.Client && known.Op == l.Op {
+				since = min(since, known.Asked)
+			}
+		}
+	}
+	without := map[int]bool{}
+	for _, n := range p.Config.Without {
+		without[n] = true
+	}
+	for i, f := range p.Faults {
+		if without[i+1] || f.At > v.At || f.At+f.For < since {
+			continue
+		}
+		if f.Kind == Amnesia || f.Kind == JumpAhead {
+			return f.Kind
+		}
+	}
+	return ""
+}

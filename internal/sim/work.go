@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// work is a goroutine of a client, which takes locks until the faults are over: it
+// waits for them or not, gives up or not, holds them shorter and longer than they
+// last, renews and extends, releases and forgets.
+func (w *world) work(c *client, worker int) {
+	plan := w.plan.Clients[c.index]
+	r := stream(w.plan.Config.Seed, "worker", c.index, worker)
+	for w.now() < w.plan.For {
+		c.sleep(background, exp(r, 20*time.Millisecond))
+		key := fmt.Sprintf("k%d", 1+r.IntN(w.plan.Keys))
+		l, op := c.acquire(r, key, pick(r, plan.TTLs...), r.IntN(2) == 0)
+		if l != nil {
+			c.hold(r, l, op, plan.TTLs)
+		}
+	}
+}
+
+// exp is a random time of mean d, and not 0.
+func exp(r *rand.Rand, d time.Duration) time.Duration {
+	return time.Microsecond + time.Duration(r.ExpFloat64()*float64(d)) + between(r, 1, 1000)
+}
+
+// acquire asks for a lock, and may give up.
+func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool) (*redlock.Lock, int) {
+	patience := exp(r, time.Second)
+	if slices.Contains(c.w.plan.Kinds, Cancel) && r.IntN(3) == 0 {
+		patience = exp(r, 5*time.Millisecond)
+	}
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	defer c.clock.AfterFunc(patience, cancel).Stop()
+	ask := c.lock.TryAcquire
+	if wait {
+		ask = c.lock.Acquire
+	}
+	op := c.begin(key)
+	l, err := ask(ctx, key, ttl)
+	if err != nil {
+		c.say(history.Denied, op, key, 0, err)
+		c.gate()
+		return nil, 0
+	}
+	c.granted(op, l)
+	c.gate()
+	return l, op
+}
+
+// begin numbers an acquisition.
+func (c *client) begin(key string) (op int) {
+	c.mu.Lock()
+	c.ops++
+	op = c.ops
+	c.mu.Unlock()
+	c.say(history.Asked, op, key, 0, nil)
+	return op
+}
+
+func (c *client) granted(op int, l *redlock.Lock) {
+	c.w.own(l.Value(), c.index, op)
+	c.say(history.Granted, op, l.Key(), c.until(l), nil)
+	c.mu.Lock()
+	c.held[op] = l
+	c.mu.Unlock()
+	c.w.cover(c, op, l)
+	ctx := l.Context()
+	context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		delete(c.held, op)
+		c.mu.Unlock()
+		c.say(history.Ended, op, l.Key(), c.until(l), context.Cause(ctx))
+	})
+}
+
+// hold does what holders do, good ones and bad.
+func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duration) {
+	ttl := pick(r, ttls...)
+	for range r.IntN(3) {
+		switch r.IntN(4) {
+		case 0:
+			l.KeepAlive()
+		case 1:
+			c.extend(r, l, op, ttl)
+		}
+		// A good holder stops when the lock's context says so.
+		c.sleep(l.Context(), exp(r, ttl/2))
+	}
+	switch r.IntN(8) {
+	case 0: // sleeps on, and notices nothing
+		c.sleep(background, exp(r, ttl))
+	case 1: // forgets the lock, which must end by itself
+		if c.sleep(l.Context(), c.clock.until(l.Until())+time.Millisecond); l.Context().Err() != nil {
+			return
+		}
+	}
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	if r.IntN(4) == 0 {
+		cancel() // must not keep it from being released
+	}
+	c.release(ctx, l, op)
+}
+
+func (c *client) extend(r *rand.Rand, l *redlock.Lock, op int, ttl time.Duration) {
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	if slices.Contains(c.w.plan.Kinds, Cancel) && r.IntN(3) == 0 {
+		defer c.clock.AfterFunc(exp(r, 5*time.Millisecond), cancel).Stop()
+	}
+	c.say(history.Extending, op, l.Key(), 0, nil)
+	err := l.Extend(ctx, ttl)
+	if err != nil {
+		c.say(history.NotExtended, op, l.Key(), 0, err)
+	} else {
+		c.say(history.Extended, op, l.Key(), c.until(l), nil)
+		c.w.cover(c, op, l)
+	}
+	c.gate()
+}
+
+func (c *client) release(ctx context.Context, l *redlock.Lock, op int) {
+	c.mu.Lock()
+	delete(c.held, op)
+	c.mu.Unlock()
+	c.say(history.Releasing, op, l.Key(), c.until(l), nil)
+	err := l.Release(ctx)
+	c.say(history.Released, op, l.Key(), 0, err)
+	c.gate()
+}

@@ -1,0 +1,172 @@
+// Package sim runs whole clients against in-memory masters in virtual time, breaks
+// what can break at the word of a seed, and judges what the clients believed.
+//
+// Nothing is faked but the network, the masters and time: a client is a
+// redlock.Redlock on go-redis clients, with the options its users have.
+package sim
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// Result is what became of a run.
+type Result struct {
+	Plan       Plan
+	Events     []history.Event
+	End        time.Duration
+	Violations []history.Violation // what must not have happened
+	Excused    []Excuse            // what is known to happen, and why it did
+	Granted    int                 // locks handed out
+	Asked      int                 // acquisitions begun
+}
+
+// Run simulates one seed. Its errors are about the config.
+func Run(c Config) (Result, error) {
+	p, err := Draw(c)
+	if err != nil {
+		return Result{}, err
+	}
+	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}}
+	w.inBubble(w.run)
+
+	r := Result{Plan: p, Events: w.history(), End: w.end}
+	found := append(w.violations, history.Check(r.Events)...)
+	found = append(found, history.CheckContexts(r.Events)...)
+	for _, v := range found {
+		if why := excuse(p, r.Events, v); why != "" {
+			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: why})
+		} else {
+			r.Violations = append(r.Violations, v)
+		}
+	}
+	for _, e := range r.Events {
+		switch e.Kind {
+		case history.Asked:
+			r.Asked++
+		case history.Granted:
+			r.Granted++
+		}
+	}
+	return r, nil
+}
+
+type world struct {
+	plan    Plan
+	start   time.Time
+	log     history.Log
+	masters *redlocktest.Masters
+	clients []*client
+	end     time.Duration
+
+	mu         sync.Mutex
+	violations []history.Violation
+	votes      []vote
+	values     map[string]holder
+	stored     map[storage]stored
+}
+
+// now is true time since the run began.
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// report adds a violation of one of this package's rules.
+func (w *world) report(v history.Violation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violations = append(w.violations, v)
+}
+
+func (w *world) must(err error) {
+	if err != nil {
+		w.report(history.Violation{At: w.now(), Rule: Harness, Text: err.Error()})
+	}
+}
+
+// inBubble runs f in virtual time. A goroutine that is left behind, and a panic, are
+// violations.
+func (w *world) inBubble(f func()) {
+	// The collector would take the processor from goroutines at instants of its
+	// own choice, which the next run could not repeat.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer func() {
+		if e := recover(); e != nil {
+			w.report(history.Violation{At: w.end, Rule: Goroutines, Text: fmt.Sprint(e)})
+		}
+		runtime.GC()
+	}()
+	synctest.Test(new(testing.T), func(t *testing.T) {
+		defer func() {
+			if e := recover(); e != nil {
+				w.report(history.Violation{At: w.now(), Rule: Panics, Text: fmt.Sprintf("%v\n%s", e, debug.Stack())})
+			}
+		}()
+		f()
+	})
+}
+
+// run is what happens in the bubble.
+func (w *world) run() {
+	w.start = time.Now()
+	w.masters = redlocktest.StartVirtual(tb{w}, w.plan.Nodes)
+	for i := range w.plan.Nodes {
+		w.observe(i)
+	}
+	for i := range w.plan.Clients {
+		w.clients = append(w.clients, w.newClient(i))
+	}
+
+	// Everybody works under faults,
+	var faults, work sync.WaitGroup
+	without := map[int]bool{}
+	for _, n := range w.plan.Config.Without {
+		without[n] = true
+	}
+	for i, f := range w.plan.Faults {
+		if !without[i+1] {
+			faults.Go(func() { w.inject(i+1, f) })
+		}
+	}
+	for _, c := range w.clients {
+		for i := range w.plan.Clients[c.index].Workers {
+			work.Go(func() { w.work(c, i) })
+		}
+	}
+	stopLooking := w.look()
+	faults.Wait()
+	work.Wait()
+	stopLooking()
+
+	// and must come to an end without.
+	for _, c := range w.clients {
+		work.Go(func() { w.finish(c) })
+	}
+	work.Wait()
+	w.leftovers()
+	for _, c := range w.clients {
+		work.Go(func() { w.must(c.lock.Close()) })
+	}
+	work.Wait()
+	w.end = w.now()
+	w.must(w.masters.Close())
+}
+
+// tb is what redlocktest needs of a test.
+type tb struct{ w *world }
+
+func (tb) Helper()        {}
+func (tb) Cleanup(func()) {} // run closes the masters itself
+func (t tb) Fatalf(format string, args ...any) {
+	t.w.report(history.Violation{Rule: Harness, Text: fmt.Sprintf(format, args...)})
+}
+
+// background is the context of whoever never gives up.
+var background = context.Background()
