@@ -43,9 +43,10 @@ func newRoot() *cobra.Command {
 		Short: "Locks that a majority of independent Redis masters agrees on",
 		Long: `redlock shows locks that a majority of independent Redis masters agrees on:
 they outlive the loss of any minority of the masters.`,
-		Example: `  redlock demo`,
-		Args:    knownCommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  redlock demo
+  redlock sim --seed 42`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		SuggestionsMinimumDistance: 2, // cobra's default, where it suggests by itself
 
@@ -56,7 +57,7 @@ they outlive the loss of any minority of the masters.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newDemo(), newVersion())
+	root.AddCommand(newDemo(), newSim(), newVersion())
 	return root
 }
 

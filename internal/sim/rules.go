@@ -37,13 +37,22 @@ func (w *world) cover(c *client, op int, l *redlock.Lock) {
 	slices.Sort(ends)
 	slices.Reverse(ends)
 	// The clocks' arithmetic in floating point is exact to some nanoseconds.
-	if last := ends[quorum.Size(len(ends))-1]; last+time.Microsecond < until {
+	if last := ends[quorum.Size(len(ends))-1]; last+time.Microsecond < until && w.first(c, op) {
 		w.report(history.Violation{
 			At: now, Rule: Coverage, Key: l.Key(),
 			Locks: []history.Lock{{Client: c.index + 1, Op: op, Key: l.Key(), Granted: now, Until: until, Releasing: history.Never, Ended: history.Never}},
 			Text:  fmt.Sprintf("client %d's lock #%d is valid until %v, but only until %v does a majority of nodes have its key", c.index+1, op, until, last),
 		})
 	}
+}
+
+// first tells that the lock was not known to be uncovered.
+func (w *world) first(c *client, op int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known := w.uncovered[holder{c.index, op}]
+	w.uncovered[holder{c.index, op}] = true
+	return !known
 }
 
 // lookEvery is how often held locks are checked to be covered.
@@ -129,46 +138,4 @@ func (w *world) leftovers() {
 			})
 		}
 	}
-}
-
-// Excuse is a violation of what Redlock does not promise.
-type Excuse struct {
-	history.Violation
-	Kind Kind // of the fault that explains it
-}
-
-// excuse says which fault beyond Redlock's promises explains a violation, or
-// nothing: a node forgot the key, or let it expire early, between the time when the
-// earlier of the two locks was asked for and the violation, or that lock's client
-// has a clock that is slower than its drift allows for.
-func excuse(p Plan, events []history.Event, v history.Violation) Kind {
-	if len(v.Locks) == 0 || !slices.Contains([]string{history.Exclusion, history.Model, history.Context, Coverage}, v.Rule) {
-		return ""
-	}
-	for i, c := range p.Clients {
-		if c.Rate < 1-c.Drift.Factor && (v.Rule == history.Model || v.Locks[0].Client == i+1) {
-			return SlowClient
-		}
-	}
-	since := v.At
-	for _, l := range v.Locks {
-		for _, known := range history.Locks(events) {
-			if known.Client == l.Client && known.Op == l.Op {
-				since = min(since, known.Asked)
-			}
-		}
-	}
-	without := map[int]bool{}
-	for _, n := range p.Config.Without {
-		without[n] = true
-	}
-	for i, f := range p.Faults {
-		if without[i+1] || f.At > v.At || f.At+f.For < since {
-			continue
-		}
-		if f.Kind == Amnesia || f.Kind == JumpAhead {
-			return f.Kind
-		}
-	}
-	return ""
 }

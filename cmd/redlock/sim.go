@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorumlock/redlock/internal/sim"
+	"github.com/quorumlock/redlock/internal/timeline"
+)
+
+type simFlags struct {
+	seed      uint64
+	seeds     string
+	config    sim.Config
+	faults    string
+	html      string
+	stopAfter time.Duration
+	first     bool
+	shrink    bool
+	quiet     bool
+}
+
+func newSim() *cobra.Command {
+	var flags simFlags
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Simulate clients and masters under faults, and judge the locks",
+		Long: `sim runs whole clients of this library against in-memory masters in virtual
+time, and breaks what can break: networks, masters, clients and clocks. A seed
+decides everything. Then it judges what happened: whether two clients ever held
+one lock, whether everybody got it in the end, whether anything was left behind.
+
+One seed prints its timeline and the verdict; the same seed gives the same
+history again. --seeds runs many, and prints what failed and how to repeat it.
+
+What is not given is drawn from the seed. Faults are, within what Redlock
+promises: ` + kindList(sim.Within) + `;
+and beyond it, where violations are shown and counted but are no failure:
+` + kindList(sim.Beyond) + `. --faults also takes
+within, beyond and none.
+
+The exit status is 0 if the locks excluded, 1 after a violation, and 64 if the
+command line is wrong.`,
+		Example: `  redlock sim --seed 42
+  redlock sim --seed 42 --nodes 5 --clients 4 --for 3s --html run.html
+  redlock sim --seeds 1-2000`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.Uint64Var(&flags.seed, "seed", 1, "the `number` that decides everything")
+	f.StringVar(&flags.seeds, "seeds", "", "run all seeds of a `range` such as 1-2000, without timelines")
+	f.IntVar(&flags.config.Nodes, "nodes", 0, "how many masters")
+	f.IntVar(&flags.config.Clients, "clients", 0, "how many clients")
+	f.DurationVar(&flags.config.For, "for", 0, "how long there are faults, in virtual time")
+	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen, separated by commas")
+	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their `numbers`")
+	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
+	f.DurationVar(&flags.stopAfter, "stop-after", 0, "with --seeds: begin no run later than this")
+	f.BoolVar(&flags.first, "first", false, "with --seeds: stop at the first violation")
+	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history that shows it")
+	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone")
+	return cmd
+}
+
+func kindList(kinds []sim.Kind) string {
+	var s strings.Builder
+	width := 0
+	for i, k := range kinds {
+		if i > 0 {
+			s.WriteString(", ")
+			width += 2
+		}
+		if width+len(k) > 70 {
+			s.WriteString("\n")
+			width = 0
+		}
+		s.WriteString(string(k))
+		width += len(k)
+	}
+	return s.String()
+}
+
+var errViolated = errors.New("the locks did not hold what they promise")
+
+func (f *simFlags) run(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("faults") {
+		kinds, err := sim.ParseKinds(f.faults)
+		if err != nil {
+			return usagef("--faults: %w", err)
+		}
+		f.config.Faults = kinds
+	}
+	if f.seeds != "" {
+		if cmd.Flags().Changed("seed") || f.html != "" || len(f.config.Without) > 0 {
+			return usagef("--seeds goes with none of --seed, --html and --without")
+		}
+		from, to, err := seedRange(f.seeds)
+		if err != nil {
+			return err
+		}
+		return f.many(cmd, from, to)
+	}
+	f.config.Seed = f.seed
+	return f.one(cmd)
+}
+
+// seedRange reads "1-2000", or a single number.
+func seedRange(s string) (from, to uint64, err error) {
+	first, last, ranged := strings.Cut(s, "-")
+	if !ranged {
+		last = first
+	}
+	if from, err = strconv.ParseUint(first, 10, 64); err == nil {
+		to, err = strconv.ParseUint(last, 10, 64)
+	}
+	if err != nil || from > to {
+		return 0, 0, usagef("--seeds is %q, want a range such as 1-2000", s)
+	}
+	return from, to, nil
+}
+
+// one runs a single seed and shows all of it.
+func (f *simFlags) one(cmd *cobra.Command) error {
+	r, err := sim.Watched(f.config)
+	if err != nil {
+		return &usageError{err}
+	}
+	run := picture(r)
+	if !f.quiet {
+		if err := timeline.Text(cmd.OutOrStdout(), run); err != nil {
+			return err
+		}
+	}
+	if f.html != "" {
+		var page bytes.Buffer
+		if err := timeline.HTML(&page, run); err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.html, page.Bytes(), 0o666); err != nil {
+			return err
+		}
+	}
+	for _, kind := range sim.Beyond {
+		n := 0
+		for _, e := range r.Excused {
+			if e.Kind == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			cmd.Printf("%d violations of what Redlock does not promise under %s\n", n, kind)
+		}
+	}
+	cmd.Printf("%s\nfingerprint %s\n", summary(r), r.Fingerprint())
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	f.explain(cmd, r)
+	return errViolated
+}
+
+// many runs a range of seeds.
+func (f *simFlags) many(cmd *cobra.Command, from, to uint64) error {
+	var tally sim.Tally
+	failed := 0
+	began := time.Now()
+	for seed := from; ; seed++ {
+		c := f.config
+		c.Seed = seed
+		r, err := sim.Watched(c)
+		if err != nil {
+			return &usageError{err}
+		}
+		tally.Add(r)
+		if len(r.Violations) > 0 {
+			failed++
+			f.explain(cmd, r)
+		}
+		enough := f.first && failed > 0 || f.stopAfter > 0 && time.Since(began) >= f.stopAfter
+		if enough || seed == to || cmd.Context().Err() != nil {
+			cmd.Printf("seeds %d-%d: %d with violations; %s\n", from, seed, failed, tally.String())
+			break
+		}
+	}
+	if failed > 0 {
+		return errViolated
+	}
+	return context.Cause(cmd.Context())
+}
+
+// explain says what went wrong and how to see it again.
+func (f *simFlags) explain(cmd *cobra.Command, r sim.Result) {
+	c := r.Plan.Config
+	cmd.Printf("seed %d: %d violations, the first: %v\n  %s\n", c.Seed, len(r.Violations), r.Violations[0], c.Command())
+	if !f.shrink {
+		return
+	}
+	rule := r.Violations[0].Rule
+	smaller, err := sim.Shrink(c, func(r sim.Result) bool {
+		return len(r.Violations) > 0 && r.Violations[0].Rule == rule
+	})
+	if err == nil {
+		cmd.Printf("  smaller: %s\n", smaller.Command())
+	}
+}
+
+func summary(r sim.Result) string {
+	verdict := "no violation"
+	if n := len(r.Violations); n > 0 {
+		verdict = fmt.Sprintf("%d violations", n)
+	}
+	return fmt.Sprintf("%s: %d acquisitions, %d locks, %d faults, %d events", verdict, r.Asked, r.Granted, len(r.Plan.Faults), len(r.Events))
+}
+
+func picture(r sim.Result) timeline.Run {
+	run := timeline.Run{
+		Title: fmt.Sprintf("seed %d: %d masters, %d clients, faults for %v", r.Plan.Config.Seed, r.Plan.Nodes, len(r.Plan.Clients), r.Plan.For),
+		Nodes: r.Plan.Nodes, Clients: len(r.Plan.Clients), End: r.End,
+		Command: r.Plan.Config.Command(),
+		Events:  r.Events, Violations: r.Violations,
+	}
+	for _, e := range r.Excused {
+		v := e.Violation
+		v.Text += fmt.Sprintf(" (%s)", e.Kind)
+		run.Violations = append(run.Violations, v)
+	}
+	return run
+}
