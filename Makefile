@@ -13,4 +13,6 @@ ci: ## what a change must pass
 fuzz: ## each fuzz target for a minute
 	go test -run '^$$' -fuzz FuzzValidity -fuzztime 1m ./clock
 	go test -run '^$$' -fuzz FuzzTally -fuzztime 1m ./quorum
+	go test -run '^$$' -fuzz FuzzConfig -fuzztime 1m -fuzzminimizetime 10x ./redlock
 	go test -run '^$$' -fuzz FuzzOpen -fuzztime 1m ./redlock
+	go test -run '^$$' -fuzz FuzzReply -fuzztime 1m -fuzzminimizetime 10x ./redlock

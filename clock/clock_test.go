@@ -3,13 +3,11 @@ package clock_test
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
 )
@@ -107,45 +105,4 @@ func TestValidityIsTtlMinusElapsedMinusDrift(t *testing.T) {
 	assert.Equal(t, 102*time.Millisecond, d.Of(10*time.Second))
 	assert.Negative(t, clock.Validity(300*time.Millisecond, 600*time.Millisecond, d), "case 6: expired on arrival")
 	assert.Equal(t, 10*time.Second-3*time.Second, clock.Validity(10*time.Second, 3*time.Second, clock.Drift{}))
-}
-
-// The oracle computes with exact rationals: the margin is within a nanosecond and
-// one part in 2^50 of it.
-func FuzzValidity(f *testing.F) {
-	f.Add(int64(10*time.Second), int64(time.Second), 0.01, int64(2*time.Millisecond))
-	f.Add(int64(math.MaxInt64), int64(0), 0.999, int64(math.MaxInt64))
-	f.Add(int64(math.MaxInt64), int64(math.MinInt64), 0.5, int64(0))
-	f.Add(int64(1), int64(1), 1e-300, int64(1))
-	f.Fuzz(func(t *testing.T, ttl, elapsed int64, factor float64, floor int64) {
-		d := clock.Drift{Factor: factor, Floor: time.Duration(floor)}
-		if d.Validate() != nil || ttl < 0 {
-			return
-		}
-		exact := new(big.Rat).Mul(new(big.Rat).SetInt64(ttl), new(big.Rat).SetFloat64(factor))
-		exact.Add(exact, new(big.Rat).SetInt64(floor))
-
-		got := d.Of(time.Duration(ttl))
-		slack := new(big.Rat).SetFrac64(ttl, 1<<50)
-		slack.Add(slack, new(big.Rat).SetInt64(1))
-		if got != math.MaxInt64 {
-			least := new(big.Rat).Sub(exact, slack)
-			require.GreaterOrEqual(t, new(big.Rat).SetInt64(int64(got)).Cmp(least), 0, "margin %d below %s", got, exact)
-		}
-		require.LessOrEqual(t, new(big.Rat).SetInt64(int64(got)).Cmp(slack.Add(slack, exact)), 0, "margin %d far above %s", got, exact)
-
-		want := new(big.Int).Sub(big.NewInt(ttl), big.NewInt(elapsed))
-		want = clamp(want)
-		want = clamp(want.Sub(want, big.NewInt(int64(got))))
-		require.Equal(t, want.Int64(), int64(clock.Validity(time.Duration(ttl), time.Duration(elapsed), d)))
-	})
-}
-
-func clamp(x *big.Int) *big.Int {
-	if !x.IsInt64() {
-		if x.Sign() > 0 {
-			return big.NewInt(math.MaxInt64)
-		}
-		return big.NewInt(math.MinInt64)
-	}
-	return x
 }

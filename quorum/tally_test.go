@@ -64,23 +64,3 @@ func TestVoteAndOutcomePrintTheirNames(t *testing.T) {
 	assert.Equal(t, "open won lost Outcome(9)",
 		fmt.Sprint(quorum.Open, quorum.Won, quorum.Lost, quorum.Outcome(9)))
 }
-
-// The tally against brute force over the votes themselves.
-func FuzzTally(f *testing.F) {
-	f.Add([]byte{1, 1, 1, 0, 0})
-	f.Add([]byte{3, 3, 2, 1})
-	f.Fuzz(func(t *testing.T, votes []byte) {
-		tally := quorum.Tally{N: len(votes)}
-		count := map[quorum.Vote]int{}
-		for _, b := range votes {
-			v := quorum.Vote(b % 4)
-			tally.Add(v)
-			count[v]++
-		}
-		require.Equal(t, count[quorum.Pending], tally.Pending())
-		won := 2*count[quorum.Granted] > len(votes)
-		canWin := 2*(count[quorum.Granted]+count[quorum.Pending]) > len(votes)
-		require.Equal(t, won, tally.Outcome() == quorum.Won)
-		require.Equal(t, !canWin, tally.Outcome() == quorum.Lost)
-	})
-}

@@ -358,3 +358,16 @@ func TestTraceTellsEveryNodesPart(t *testing.T) {
 		assert.Error(t, tr.Nodes[2].Err)
 	})
 }
+
+// A Cluster node behind a plain client answers where the key is. That is an answer,
+// and says what to do.
+func TestAClusterBehindAPlainClientIsNamed(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.masters.Master(0).Miniredis().SetError("MOVED 1 10.0.0.9:6379")
+		_, err := b.lock.TryAcquire(context.Background(), "k", time.Second)
+		require.ErrorIs(b, err, redlock.ErrNoQuorum)
+		assert.ErrorContains(b, err, "ClusterClient")
+		b.masters.Master(0).Miniredis().SetError("")
+	})
+}

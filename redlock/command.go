@@ -48,6 +48,7 @@ var (
 	errNoEvidence = errors.New("answered neither yes nor no")
 	errNoScript   = errors.New("does not keep our scripts")
 	errGarbled    = errors.New("answered with garbage")
+	errElsewhere  = errors.New("says the key has moved: a Cluster needs a *redis.ClusterClient")
 )
 
 // encode is the command as it goes on the wire; invoke begins that of a script.

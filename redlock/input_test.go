@@ -189,25 +189,6 @@ func TestBadURLsAreErrorsThatNameTheirPlaceAndShowNothing(t *testing.T) {
 	}
 }
 
-func FuzzOpen(f *testing.F) {
-	f.Add("redis://user:hunter2@localhost:6379/0?dial_timeout=1s")
-	f.Add("unix:///tmp/s?db=1")
-	f.Add("rediss://[::1]:1")
-	f.Add("redis://:hunter2/x@h")
-	f.Fuzz(func(t *testing.T, url string) {
-		r, err := redlock.Open([]string{url}, redlock.Config{})
-		if err != nil {
-			if len(url) > 12 && strings.Contains(err.Error(), url) {
-				t.Errorf("%v quotes the URL %q", err, url)
-			}
-			return
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // A vote needs positive evidence: after a handshake that failed, go-redis leaves
 // every command of a pipeline without an error of its own.
 func TestAWrongPasswordIsNoQuorum(t *testing.T) {

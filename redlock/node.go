@@ -62,7 +62,9 @@ type standalone struct {
 
 func (s *standalone) Carry(ctx context.Context, batch []*call) {
 	s.connecting.Store(s.conn.take())
-	s.conn.exchange(ctx, batch) // nothing of a single server is elsewhere
+	for _, c := range s.conn.exchange(ctx, batch) {
+		c.Unsent(errElsewhere)
+	}
 	s.connecting.Store(false)
 	if s.sharing {
 		s.Rest()
