@@ -23,6 +23,8 @@ type client struct {
 	paths []*path
 	lock  *redlock.Redlock
 
+	random *rand.Rand // for how it wakes
+
 	mu   sync.Mutex
 	ops  int
 	held map[int]*redlock.Lock // by op, while they may be believed in
@@ -32,6 +34,7 @@ type client struct {
 func (w *world) newClient(i int) *client {
 	plan := w.plan.Clients[i]
 	c := &client{w: w, index: i, clock: newHostClock(plan.Rate, plan.Offset), held: map[int]*redlock.Lock{}, wake: make(chan struct{})}
+	c.random = stream(w.plan.Config.Seed, "wake", i)
 	close(c.wake)
 	var nodes []redis.UniversalClient
 	for n := range w.plan.Nodes {
@@ -82,15 +85,22 @@ func (c *client) pause() {
 	}
 }
 
-// resume wakes it, one part after the other so that a run can be repeated.
+// resume wakes it, one part after the other so that a run can be repeated: what was
+// sent to it first, or its timers.
 func (c *client) resume() {
 	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Resumed, Client: c.index + 1})
-	c.clock.resume()
+	networkFirst := c.random.IntN(2) == 0
+	if !networkFirst {
+		c.clock.resume()
+	}
 	for _, p := range c.paths {
 		time.Sleep(time.Microsecond)
 		p.set(func(p *path) { p.paused = false })
 	}
 	time.Sleep(time.Microsecond)
+	if networkFirst {
+		c.clock.resume()
+	}
 	c.mu.Lock()
 	close(c.wake)
 	c.mu.Unlock()

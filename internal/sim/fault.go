@@ -78,16 +78,16 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 		begin, end = m.Kill, func() { w.must(m.Restart()) }
 	case AmnesiaOK, Amnesia:
 		text = "down, comes back without memory"
-		begin, end = m.Kill, func() { w.must(m.RestartEmpty()) }
+		begin, end = m.Kill, func() { w.must(m.RestartEmpty()); w.jumped(f.Node, history.Never) }
 	case Flush:
 		text = "loses its scripts"
 		begin = func() { w.must(m.FlushScripts()) }
 	case JumpBack:
 		text = fmt.Sprintf("clock set back by %v", f.For)
-		begin = func() { m.JumpClock(-f.For) }
+		begin = func() { m.JumpClock(-f.For); w.jumped(f.Node, -f.For) }
 	case JumpAhead:
 		text = fmt.Sprintf("clock set ahead by %v", f.For)
-		begin = func() { m.JumpClock(f.For) }
+		begin = func() { m.JumpClock(f.For); w.jumped(f.Node, f.For) }
 	case Pause:
 		text = "paused"
 		begin, end = w.clients[f.Client].pause, w.clients[f.Client].resume

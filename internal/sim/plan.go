@@ -75,6 +75,7 @@ type Plan struct {
 	Nodes   int
 	For     time.Duration
 	Keys    int
+	Long    bool // some ttls are longer than anybody waits, so that what is left behind shows
 	Kinds   []Kind
 	Clients []ClientPlan
 	Faults  []FaultPlan
@@ -116,8 +117,28 @@ func stream(seed uint64, part string, numbers ...int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h))
 }
 
-// longest is the longest ttl that any client asks for.
-const longest = 1500 * time.Millisecond
+const (
+	// longest is the longest ttl that any client asks for, but in long runs.
+	longest = 1500 * time.Millisecond
+	// veryLong is that of long runs, well above patience.
+	veryLong = time.Minute
+)
+
+// longest is the longest ttl in the run.
+func (p Plan) longest() time.Duration {
+	if p.Long {
+		return veryLong
+	}
+	return longest
+}
+
+// leavesNothing tells that nothing can stay behind in spite of all clean-ups. What a
+// node executes after the client has given the connection up, which a hung node and
+// a partition make possible, can; so there a key may live until its ttl. A node that
+// comes back after the longest ttl would make a long run very long.
+func leavesNothing(kinds []Kind) bool {
+	return !slices.ContainsFunc(kinds, func(k Kind) bool { return k == Hang || k == Partition || k == AmnesiaOK })
+}
 
 // Draw makes the plan.
 func Draw(c Config) (Plan, error) {
@@ -142,8 +163,13 @@ func Draw(c Config) (Plan, error) {
 	if p.Kinds == nil {
 		p.Kinds = drawKinds(stream(c.Seed, "kinds"))
 	}
+	p.Long = leavesNothing(p.Kinds) && r.IntN(4) > 0
 	for i := range clients {
-		p.Clients = append(p.Clients, drawClient(stream(c.Seed, "client", i), slices.Contains(p.Kinds, SlowClient)))
+		client := drawClient(stream(c.Seed, "client", i), slices.Contains(p.Kinds, SlowClient))
+		if p.Long {
+			client.TTLs = append(client.TTLs, veryLong)
+		}
+		p.Clients = append(p.Clients, client)
 	}
 	p.Faults = drawFaults(stream(c.Seed, "faults"), p)
 	for _, n := range c.Without {
@@ -158,8 +184,9 @@ func Draw(c Config) (Plan, error) {
 // fewer kinds goes deeper. One run in eight is beyond what Redlock promises.
 func drawKinds(r *rand.Rand) []Kind {
 	kinds := []Kind{}
+	long := r.IntN(3) == 0 // see leavesNothing
 	for _, k := range Within {
-		if r.IntN(2) == 0 {
+		if r.IntN(2) == 0 && (!long || leavesNothing([]Kind{k})) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -173,9 +200,9 @@ func drawKinds(r *rand.Rand) []Kind {
 func drawClient(r *rand.Rand, slow bool) ClientPlan {
 	c := ClientPlan{
 		Offset:      between(r, -6*time.Hour, 6*time.Hour),
-		Drift:       pick(r, clock.DefaultDrift, clock.DefaultDrift, clock.Drift{Factor: 0.05, Floor: time.Millisecond}),
+		Drift:       pick(r, clock.DefaultDrift, clock.DefaultDrift, clock.Drift{Factor: 0.05, Floor: time.Millisecond}, clock.Drift{Floor: 1}),
 		NodeTimeout: pick(r, 30*time.Millisecond, 60*time.Millisecond, 120*time.Millisecond, 200*time.Millisecond),
-		Workers:     pick(r, 1, 1, 1, 2),
+		Workers:     pick(r, 1, 1, 2, 3),
 		Careful:     r.IntN(2) == 0,
 	}
 	// From as slow as the drift allows for to twice that much too fast.
@@ -187,7 +214,7 @@ func drawClient(r *rand.Rand, slow bool) ClientPlan {
 		c.Rate = ill
 	}
 	for range 3 {
-		c.TTLs = append(c.TTLs, pick(r, 100*time.Millisecond, 250*time.Millisecond, 500*time.Millisecond, longest))
+		c.TTLs = append(c.TTLs, pick(r, 100*time.Millisecond, 250*time.Millisecond+900*time.Microsecond, 500*time.Millisecond+999*time.Microsecond, longest))
 	}
 	return c
 }

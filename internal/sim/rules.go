@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/history"
@@ -16,6 +17,9 @@ const (
 	Coverage   = "coverage"   // a majority of nodes keeps the key until the lock's Until
 	Liveness   = "liveness"   // without faults everybody gets the lock in time
 	Leftover   = "leftover"   // no key is left when all ttls are over
+	Valid      = "valid"      // a lock is valid when it is handed out
+	Owner      = "owner"      // nobody touches somebody else's key, extending creates and shortens none
+	Quiet      = "quiet"      // when everything has been released, nobody acquires or extends
 	Goroutines = "goroutines" // neither is a goroutine
 	Panics     = "panic"
 	Harness    = "harness" // the simulation itself did not work
@@ -53,6 +57,28 @@ func (w *world) first(c *client, op int) bool {
 	known := w.uncovered[holder{c.index, op}]
 	w.uncovered[holder{c.index, op}] = true
 	return !known
+}
+
+// checkValid finds locks that were handed out when their validity was over. A client
+// that just stood still cannot do better.
+func checkValid(events []history.Event) (found []history.Violation) {
+	paused := map[int]bool{}
+	for _, e := range events {
+		switch e.Kind {
+		case history.Paused:
+			paused[e.Client] = true
+		case history.Resumed:
+			paused[e.Client] = false
+		case history.Granted:
+			if e.Until <= e.At && !paused[e.Client] {
+				found = append(found, history.Violation{
+					At: e.At, Rule: Valid, Key: e.Key,
+					Text: fmt.Sprintf("client %d's lock #%d was handed out %v after its validity was over", e.Client, e.Op, e.At-e.Until),
+				})
+			}
+		}
+	}
+	return found
 }
 
 // lookEvery is how often held locks are checked to be covered.
@@ -127,15 +153,40 @@ func (w *world) patience() time.Duration {
 	return d
 }
 
-// leftovers waits until every ttl is over, and looks for keys.
+// settled is how long clean-ups may take when nothing fails any more: a default
+// client of go-redis gives a connection up after 5 s, and dials as long.
+const settled = 15 * time.Second
+
+// leftovers looks for keys when all ttls are over, in a long run long before, and for
+// clients that still want some.
 func (w *world) leftovers() {
-	time.Sleep(w.patience() - patience + 2*longest)
+	wait := w.patience() - patience + 2*longest
+	if w.plan.Long {
+		// Everything was released, and what was lost is cleaned up.
+		wait = settled
+	}
+	since := w.now()
+	time.Sleep(wait)
 	for i, m := range w.masters.All() {
 		for _, key := range m.Miniredis().Keys() {
 			w.report(history.Violation{
 				At: w.now(), Rule: Leftover, Key: key,
-				Text: fmt.Sprintf("node %d still has %q, %v after the last release", i+1, key, w.patience()-patience+2*longest),
+				Text: fmt.Sprintf("node %d still has %q, %v after the last release", i+1, key, wait),
 			})
+		}
+	}
+	// What was on its way at the last release has arrived, and each lock that
+	// lives on is due to be renewed.
+	time.Sleep(w.plan.longest())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range w.votes {
+		if v.at > since+wait && !strings.HasPrefix(v.text, "release") {
+			w.violations = append(w.violations, history.Violation{
+				At: v.at, Rule: Quiet, Key: v.key,
+				Text: fmt.Sprintf("client %d still sends to node %d, which says %q, though it has released everything", v.client+1, v.node+1, v.text),
+			})
+			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ type vote struct {
 	change       history.Kind // Stored, Removed, or nothing
 	owner        string       // the value that the node has now
 	until        time.Duration
+	wrong        string // what the command must not have done; empty if it is fine
 }
 
 // holder is whose value one is.
@@ -54,6 +56,7 @@ func (w *world) observe(node int) {
 		}
 		place := storage{node, key}
 		if before := w.stored[place]; before != now {
+			v.wrong = wrong(verb, value, before, now, v.at)
 			switch {
 			case held != "":
 				v.change, v.owner, v.until = history.Stored, held, now.until
@@ -64,6 +67,53 @@ func (w *world) observe(node int) {
 		}
 		w.votes = append(w.votes, v)
 	})
+}
+
+// wrong says what a command must not have done to a key: nobody but its owner
+// deletes it or changes its ttl, nothing but SET creates it, and nothing shortens it.
+func wrong(verb, value string, before, now stored, at time.Duration) string {
+	lived := before.value != "" && before.until > at
+	switch {
+	case lived && before.value != value:
+		return "touched somebody else's key"
+	case !lived && now.value != "" && verb != "acquire":
+		return "put a key back that was gone"
+	case lived && now.value == value && now.until < before.until:
+		return "shortened its key"
+	}
+	return ""
+}
+
+// jumped tells that a node's clock was set ahead by d, or that all is forgotten.
+func (w *world) jumped(node int, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for place, s := range w.stored {
+		if place.node == node && s.until > w.now() {
+			w.stored[place] = stored{s.value, s.until - d}
+		}
+	}
+}
+
+// checkVotes finds commands that did what they must not. Of several at one instant
+// it is not known which came first, so those are let pass.
+func (w *world) checkVotes() {
+	type instant struct {
+		storage
+		at time.Duration
+	}
+	at := map[instant]int{}
+	for _, v := range w.votes {
+		at[instant{storage{v.node, v.key}, v.at}]++
+	}
+	for _, v := range w.votes {
+		if v.wrong != "" && at[instant{storage{v.node, v.key}, v.at}] == 1 {
+			w.report(history.Violation{
+				At: v.at, Rule: Owner, Key: v.key,
+				Text: fmt.Sprintf("client %d's %s on node %d %s", v.client+1, v.text, v.node+1, v.wrong),
+			})
+		}
+	}
 }
 
 // operation reads a command of the library's: SET, or a script with a key and our
@@ -115,6 +165,7 @@ func (w *world) own(value string, client, op int) {
 
 // history is everything that happened, in order.
 func (w *world) history() []history.Event {
+	w.checkVotes()
 	for _, v := range w.votes {
 		whose := w.values[v.value]
 		w.log.Add(history.Event{

@@ -86,6 +86,7 @@ func (c *client) granted(op int, l *redlock.Lock) {
 // hold does what holders do, good ones and bad.
 func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duration) {
 	ttl := pick(r, ttls...)
+	stay := min(ttl, longest)
 	for range r.IntN(3) {
 		switch r.IntN(4) {
 		case 0:
@@ -94,12 +95,15 @@ func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duratio
 			c.extend(r, l, op, ttl)
 		}
 		// A good holder stops when the lock's context says so.
-		c.sleep(l.Context(), exp(r, ttl/2))
+		c.sleep(l.Context(), exp(r, stay/2))
 	}
 	switch r.IntN(8) {
 	case 0: // sleeps on, and notices nothing
-		c.sleep(background, exp(r, ttl))
+		c.sleep(background, exp(r, stay))
 	case 1: // forgets the lock, which must end by itself
+		if c.w.plan.Long {
+			break // it would be a while
+		}
 		if c.sleep(l.Context(), c.clock.until(l.Until())+time.Millisecond); l.Context().Err() != nil {
 			return
 		}

@@ -49,9 +49,10 @@ func Run(c Config) (Result, error) {
 	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, uncovered: map[holder]bool{}}
 	w.inBubble(w.run)
 
-	r := Result{Plan: p, Events: w.history(), End: w.end}
+	r := Result{Plan: p, Events: w.history(), End: w.end} // which may find violations
 	found := append(w.violations, history.Check(r.Events)...)
-	r.judge(append(found, history.CheckContexts(r.Events)...))
+	found = append(found, history.CheckContexts(r.Events)...)
+	r.judge(append(found, checkValid(r.Events)...))
 	for _, e := range r.Events {
 		switch e.Kind {
 		case history.Asked:

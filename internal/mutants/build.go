@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// root is the folder of the module.
+func root(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/quorumlock/redlock").Output()
+	if err != nil {
+		return "", fmt.Errorf("go list -m: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// overlay is what `go build -overlay` reads: files in place of others.
+type overlay struct{ Replace map[string]string }
+
+// apply writes the mutant's files into dir, and says which they replace. The source
+// itself stays as it is.
+func (m mutant) apply(root, dir string) (overlay, error) {
+	o := overlay{Replace: map[string]string{}}
+	text := map[string]string{}
+	read := func(file string) (string, error) {
+		if s, known := text[file]; known {
+			return s, nil
+		}
+		b, err := os.ReadFile(filepath.Join(root, file))
+		return string(b), err
+	}
+	for _, e := range m.edits {
+		s, err := read(e.file)
+		if err != nil {
+			return o, err
+		}
+		if n := strings.Count(s, e.old); n != 1 {
+			return o, fmt.Errorf("mutant %s: %q occurs %d times in %s, want once", m.name, e.old, n, e.file)
+		}
+		changed := strings.Replace(s, e.old, e.new, 1)
+		text[e.file] = changed
+		if strings.HasSuffix(e.file, ".lua") {
+			// Scripts are known by their hashes.
+			const hashes = "redlock/script.go"
+			scripts, err := read(hashes)
+			if err != nil {
+				return o, err
+			}
+			text[hashes] = strings.Replace(scripts, sum(s), sum(changed), 1)
+			if text[hashes] == scripts {
+				return o, fmt.Errorf("mutant %s: the hash of %s is not in %s", m.name, e.file, hashes)
+			}
+		}
+	}
+	for file, s := range text {
+		path := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(path, []byte(s), 0o666); err != nil {
+			return o, err
+		}
+		o.Replace[filepath.Join(root, file)] = path
+	}
+	return o, nil
+}
+
+func sum(script string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(script))) }
+
+// build makes the command with the mutant's bug in dir.
+func (m mutant) build(ctx context.Context, root, dir string) (binary string, err error) {
+	o, err := m.apply(root, dir)
+	if err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(o)
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, list, 0o666); err != nil {
+		return "", err
+	}
+	binary = filepath.Join(dir, "redlock")
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", binary, "./cmd/redlock")
+	cmd.Dir = root
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("mutant %s does not build: %w\n%s", m.name, err, said.Bytes())
+	}
+	return binary, nil
+}

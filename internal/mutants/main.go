@@ -1,0 +1,157 @@
+// Command mutants plants bugs in the library, one at a time, and has the simulation
+// look for them: a bug that it does not find is a hole in the simulation. It changes
+// no file; each bug is an overlay of a build.
+//
+//	go run ./internal/mutants                  all of them
+//	go run ./internal/mutants quorum-too-small one
+//	go run ./internal/mutants -write docs/testing.md
+//
+// The exit status is 1 if a bug survives.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func main() {
+	seeds := flag.Int("seeds", 300, "how many seeds a bug has to be found in")
+	jobs := flag.Int("jobs", 2, "how many are hunted at a time")
+	write := flag.String("write", "", "put the table into this `file`, between its marks")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *seeds, *jobs, *write, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, seeds, jobs int, write string, names []string) error {
+	dir, err := root(ctx)
+	if err != nil {
+		return err
+	}
+	hunted := slices.Clone(mutants)
+	if len(names) > 0 {
+		hunted = slices.DeleteFunc(hunted, func(m mutant) bool { return !slices.Contains(names, m.name) })
+		if len(hunted) != len(names) {
+			return fmt.Errorf("not all of %s are bugs in the table", strings.Join(names, ", "))
+		}
+	}
+	found := make([]catch, len(hunted))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(jobs)
+	for i, m := range hunted {
+		group.Go(func() (err error) {
+			found[i], err = hunt(ctx, dir, m, seeds)
+			fmt.Println(found[i])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	survivors := 0
+	for _, c := range found {
+		if c.seed == 0 {
+			survivors++
+		}
+	}
+	fmt.Printf("%d bugs planted, %d found, %d survive %d seeds\n", len(found), len(found)-survivors, survivors, seeds)
+	if write != "" {
+		if err := record(write, found); err != nil {
+			return err
+		}
+	}
+	if survivors > 0 {
+		return fmt.Errorf("%d bugs survive", survivors)
+	}
+	return nil
+}
+
+// catch is how a bug was found.
+type catch struct {
+	mutant
+	seed int    // the first that shows it; 0 if none did
+	how  string // the rule that was broken
+}
+
+func (c catch) String() string {
+	if c.seed == 0 {
+		return fmt.Sprintf("%-24s SURVIVES", c.name)
+	}
+	return fmt.Sprintf("%-24s seed %3d  %s", c.name, c.seed, c.how)
+}
+
+// violated reads what the command says of the first run with a violation.
+var violated = regexp.MustCompile(`seed (\d+): \d+ violations, the first: \S+ (\w+):`)
+
+// hunt builds the command with the bug and runs seeds until one shows it.
+func hunt(ctx context.Context, root string, m mutant, seeds int) (catch, error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return catch{mutant: m}, err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := m.build(ctx, root, dir)
+	if err != nil {
+		return catch{mutant: m}, err
+	}
+	out, err := exec.CommandContext(ctx, binary, "sim", "--first", "--seeds", fmt.Sprintf("1-%d", seeds)).CombinedOutput()
+	if ctx.Err() != nil {
+		return catch{mutant: m}, ctx.Err()
+	}
+	if err == nil {
+		return catch{mutant: m}, nil
+	}
+	match := violated.FindSubmatch(out)
+	if match == nil {
+		return catch{mutant: m}, fmt.Errorf("mutant %s: %w\n%s", m.name, err, bytes.TrimSpace(out))
+	}
+	seed, _ := strconv.Atoi(string(match[1]))
+	return catch{mutant: m, seed: seed, how: string(match[2])}, nil
+}
+
+const (
+	begin = "<!-- go run ./internal/mutants -write docs/testing.md -->\n"
+	end   = "<!-- end -->\n"
+)
+
+// record puts the table between the marks of a file.
+func record(file string, found []catch) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(text, []byte(begin))
+	_, after, ok2 := bytes.Cut(rest, []byte(end))
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no place for the table: %q … %q", file, begin, end)
+	}
+	var b bytes.Buffer
+	b.Write(before)
+	b.WriteString(begin)
+	b.WriteString("\n| planted bug | what it does | found by seed | broken rule |\n|---|---|---|---|\n")
+	for _, c := range found {
+		seed := strconv.Itoa(c.seed)
+		if c.seed == 0 {
+			seed, c.how = "**survives**", "–"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.name, c.story, seed, c.how)
+	}
+	b.WriteString("\n" + end)
+	b.Write(after)
+	return os.WriteFile(file, b.Bytes(), 0o666)
+}
