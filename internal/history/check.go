@@ -42,7 +42,7 @@ func overlaps(locks []Lock) []Violation {
 	latest := map[string]Lock{} // the hold of a key that ends last so far
 	for _, l := range locks {
 		before, any := latest[l.Key]
-		if any && l.Granted < before.End() && l.Granted < l.End() {
+		if any && l.Granted < before.End() && l.Granted < l.Until {
 			found = append(found, Violation{
 				At: l.Granted, Rule: Exclusion, Key: l.Key, Locks: []Lock{before, l},
 				Text: fmt.Sprintf("%v of %q begins %v before %v ends", l, l.Key, before.End()-l.Granted, before),

@@ -181,7 +181,7 @@ func Draw(c Config) (Plan, error) {
 }
 
 // drawKinds switches half of the kinds off: faults hide each other, so a run with
-// fewer kinds goes deeper. One run in eight is beyond what Redlock promises.
+// fewer kinds goes deeper. One run in six is beyond what Redlock promises.
 func drawKinds(r *rand.Rand) []Kind {
 	kinds := []Kind{}
 	long := r.IntN(3) == 0 // see leavesNothing
@@ -190,7 +190,7 @@ func drawKinds(r *rand.Rand) []Kind {
 			kinds = append(kinds, k)
 		}
 	}
-	if r.IntN(8) == 0 {
+	if r.IntN(6) == 0 {
 		kinds = append(kinds, pick(r, Beyond...))
 	}
 	slices.Sort(kinds)
@@ -278,6 +278,11 @@ func drawFaults(r *rand.Rand, p Plan) []FaultPlan {
 		}
 		faults = append(faults, f)
 	}
+}
+
+// pauses tells that the client will stand still at some time.
+func (p Plan) pauses(client int) bool {
+	return slices.ContainsFunc(p.Faults, func(f FaultPlan) bool { return f.Kind == Pause && f.Client == client })
 }
 
 func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }

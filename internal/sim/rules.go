@@ -19,6 +19,7 @@ const (
 	Leftover   = "leftover"   // no key is left when all ttls are over
 	Valid      = "valid"      // a lock is valid when it is handed out
 	Owner      = "owner"      // nobody touches somebody else's key, extending creates and shortens none
+	Loss       = "loss"       // Do does not return nil after a loss
 	Quiet      = "quiet"      // when everything has been released, nobody acquires or extends
 	Goroutines = "goroutines" // neither is a goroutine
 	Panics     = "panic"

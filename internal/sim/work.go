@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -20,6 +21,10 @@ func (w *world) work(c *client, worker int) {
 	for w.now() < w.plan.For {
 		c.sleep(background, exp(r, 20*time.Millisecond))
 		key := fmt.Sprintf("k%d", 1+r.IntN(w.plan.Keys))
+		if r.IntN(6) == 0 && !w.plan.pauses(c.index) {
+			c.do(r, key, pick(r, plan.TTLs...))
+			continue
+		}
 		l, op := c.acquire(r, key, pick(r, plan.TTLs...), r.IntN(2) == 0)
 		if l != nil {
 			c.hold(r, l, op, plan.TTLs)
@@ -55,6 +60,38 @@ func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool)
 	c.granted(op, l)
 	c.gate()
 	return l, op
+}
+
+// do holds a lock as Do does, which hands out no Lock: whoever runs believes in it
+// until the context is done. A client that is paused could not notice that.
+func (c *client) do(r *rand.Rand, key string, ttl time.Duration) {
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	defer c.clock.AfterFunc(exp(r, time.Second), cancel).Stop()
+	op := c.begin(key)
+	ran, lost := false, error(nil)
+	err := c.lock.Do(ctx, key, ttl, func(ctx context.Context) error {
+		ran = true
+		c.say(history.Granted, op, key, c.w.now()+1, nil)
+		c.sleep(ctx, exp(r, 2*min(ttl, longest)))
+		if cause := context.Cause(ctx); errors.Is(cause, redlock.ErrNotHeld) || errors.Is(cause, redlock.ErrExpired) {
+			lost = cause
+		}
+		c.say(history.Ended, op, key, c.w.now(), lost)
+		c.say(history.Releasing, op, key, c.w.now(), nil)
+		return nil
+	})
+	if !ran {
+		c.say(history.Denied, op, key, 0, err)
+		return
+	}
+	c.say(history.Released, op, key, 0, err)
+	if lost != nil && err == nil {
+		c.w.report(history.Violation{
+			At: c.w.now(), Rule: Loss, Key: key,
+			Text: fmt.Sprintf("client %d's Do #%d returned nil after a loss: %v", c.index+1, op, lost),
+		})
+	}
 }
 
 // begin numbers an acquisition.
