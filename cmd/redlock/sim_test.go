@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSimShowsOneSeed(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "run.html")
+	code, out, errs := runArgs(t, t.Context(), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "500ms", "--faults", "crash,delay", "--html", page)
+	require.Equal(t, exitOK, code, errs)
+	assert.Contains(t, out, "granted")
+	assert.Contains(t, out, "no violation")
+	assert.Regexp(t, `fingerprint [0-9a-f]{16}`, out)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(html), "<svg")
+	assert.Contains(t, string(html), "redlock sim --seed 3 --nodes 3 --clients 2 --for 500ms --faults crash,delay")
+}
+
+func TestSimRunsManySeeds(t *testing.T) {
+	code, out, errs := runArgs(t, t.Context(), "sim", "--seeds", "1-3", "--clients", "2", "--for", "300ms", "--faults", "none")
+	require.Equal(t, exitOK, code, errs)
+	assert.Regexp(t, `^seeds 1-3: 0 with violations; 3 runs, \d+ acquisitions, \d+ locks, 0 faults, `, out)
+}
+
+// What is beyond Redlock's promises is shown, and is no failure.
+func TestSimCountsWhatIsNotPromised(t *testing.T) {
+	code, out, errs := runArgs(t, t.Context(), "sim", "--seeds", "1-30", "--clients", "4", "--faults", "slow-client")
+	require.Equal(t, exitOK, code, errs)
+	assert.Regexp(t, `beyond what Redlock promises: slow-client in \d+ of 30 runs, first with seed \d+`, out)
+}
+
+func TestSimRefusesWhatItCannotRun(t *testing.T) {
+	for says, args := range map[string][]string{
+		"no fault is called":     {"--faults", "fire"},
+		"nodes is 100":           {"--nodes", "100"},
+		"for is -1s":             {"--for", "-1s"},
+		"want a range":           {"--seeds", "9-1"},
+		`"x-y"`:                  {"--seeds", "x-y"},
+		"--seeds goes with none": {"--seeds", "1-2", "--seed", "3"},
+		"without has 99":         {"--without", "99", "--faults", "none"},
+		"no arguments":           {"42"},
+	} {
+		code, out, errs := runArgs(t, t.Context(), append([]string{"sim"}, args...)...)
+		assert.Equal(t, exitUsage, code, "%v", args)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, says)
+	}
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/history"
+)
+
+func draw(t *testing.T, c Config) Plan {
+	t.Helper()
+	p, err := Draw(c)
+	require.NoError(t, err)
+	return p
+}
+
+func TestASeedDrawsOnePlan(t *testing.T) {
+	for seed := range uint64(200) {
+		p := draw(t, Config{Seed: seed})
+		require.Equal(t, p, draw(t, Config{Seed: seed}))
+		require.Contains(t, []int{1, 2, 3, 4, 5, 7}, p.Nodes)
+		require.GreaterOrEqual(t, len(p.Clients), 2)
+		require.LessOrEqual(t, len(p.Clients), 8)
+	}
+}
+
+// Every kind is drawn, and runs with few kinds are too.
+func TestKindsAreSwitchedOff(t *testing.T) {
+	drawn := map[Kind]int{}
+	for seed := range uint64(400) {
+		for _, k := range draw(t, Config{Seed: seed}).Kinds {
+			drawn[k]++
+		}
+	}
+	for _, k := range Within {
+		assert.Greater(t, drawn[k], 80, k)
+		assert.Less(t, drawn[k], 320, k)
+	}
+	for _, k := range Beyond {
+		assert.Greater(t, drawn[k], 5, k)
+	}
+}
+
+// Clocks of clients are within what their drift allows for, unless that is the fault.
+func TestClocksAreWithinTheirDrift(t *testing.T) {
+	slowest, fastest := 2.0, 0.0
+	for seed := range uint64(200) {
+		for _, c := range draw(t, Config{Seed: seed, Faults: []Kind{}}).Clients {
+			require.GreaterOrEqual(t, c.Rate, 1-c.Drift.Factor)
+			slowest, fastest = min(slowest, c.Rate), max(fastest, c.Rate)
+		}
+	}
+	assert.Less(t, slowest, 0.96)
+	assert.Greater(t, fastest, 1.05)
+}
+
+// What was asked for is had, and does not change what else is drawn.
+func TestTheConfigHasTheLastWord(t *testing.T) {
+	p := draw(t, Config{Seed: 7})
+	q := draw(t, Config{Seed: 7, Nodes: 9, For: 500 * time.Millisecond})
+	assert.Equal(t, 9, q.Nodes)
+	assert.Equal(t, 500*time.Millisecond, q.For)
+	assert.Equal(t, p.Clients, q.Clients)
+	assert.Len(t, draw(t, Config{Seed: 7, Clients: 16}).Clients, 16)
+	assert.Empty(t, draw(t, Config{Seed: 7, Faults: []Kind{}}).Faults)
+}
+
+// A node that is down is not killed again, so that the end of one fault is not the
+// end of another.
+func TestFaultsOfOneTargetDoNotMeet(t *testing.T) {
+	down := []Kind{Hang, Crash, AmnesiaOK, Amnesia}
+	for seed := range uint64(100) {
+		until := map[int]time.Duration{}
+		for _, f := range draw(t, Config{Seed: seed, Faults: down}).Faults {
+			require.GreaterOrEqual(t, f.At, until[f.Node])
+			until[f.Node] = f.At + f.For
+		}
+	}
+}
+
+func TestWhatCannotBeSimulated(t *testing.T) {
+	for says, c := range map[string]Config{
+		"nodes is -1":      {Nodes: -1},
+		"nodes is 10":      {Nodes: 10},
+		"clients is 17":    {Clients: 17},
+		"for is 2m0s":      {For: 2 * time.Minute},
+		"without has 1000": {Without: []int{1000}},
+		"without has 0":    {Without: []int{0}},
+	} {
+		_, err := Draw(c)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+func TestParseKinds(t *testing.T) {
+	kinds, err := ParseKinds("crash, delay,crash")
+	require.NoError(t, err)
+	assert.Equal(t, []Kind{Crash, Delay}, kinds)
+	none, err := ParseKinds("none")
+	require.NoError(t, err)
+	assert.NotNil(t, none, "nil would be drawn")
+	assert.Empty(t, none)
+	all, err := ParseKinds("within,beyond")
+	require.NoError(t, err)
+	assert.Len(t, all, len(Within)+len(Beyond))
+	_, err = ParseKinds("crsh")
+	assert.ErrorContains(t, err, `"crsh"`)
+	assert.ErrorContains(t, err, "crash")
+}
+
+// The command line of a config is a config again.
+func TestCommand(t *testing.T) {
+	assert.Equal(t, "redlock sim --seed 42", Config{Seed: 42}.Command())
+	assert.Equal(t, "redlock sim --seed 42 --nodes 5 --clients 3 --for 2s --faults crash,delay --without 1,4",
+		Config{Seed: 42, Nodes: 5, Clients: 3, For: 2 * time.Second, Faults: []Kind{Crash, Delay}, Without: []int{1, 4}}.Command())
+	assert.Equal(t, "redlock sim --seed 1 --faults none", Config{Seed: 1, Faults: []Kind{}}.Command())
+}
+
+// Only the fault that can have caused a violation excuses it.
+func TestExcuses(t *testing.T) {
+	lock := history.Lock{Client: 1, Op: 1, Key: "k", Asked: 100, Granted: 110, Until: 200, Releasing: history.Never}
+	v := history.Violation{At: 150, Rule: history.Exclusion, Key: "k", Locks: []history.Lock{lock}}
+	client := ClientPlan{Rate: 1}
+	for name, c := range map[string]struct {
+		plan Plan
+		rule string
+		want Kind
+	}{
+		"nothing happened":        {Plan{}, history.Exclusion, ""},
+		"amnesia in between":      {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 120, For: 5}}}, history.Exclusion, Amnesia},
+		"amnesia before":          {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 80, For: 5}}}, history.Exclusion, ""},
+		"came back in between":    {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 80, For: 25}}}, history.Exclusion, Amnesia},
+		"amnesia afterwards":      {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 151, For: 5}}}, history.Exclusion, ""},
+		"jumped ahead":            {Plan{Faults: []FaultPlan{{Kind: JumpAhead, At: 120, For: 5}}}, history.Exclusion, JumpAhead},
+		"jumped far, but before":  {Plan{Faults: []FaultPlan{{Kind: JumpAhead, At: 80, For: 50}}}, history.Exclusion, ""},
+		"jumped back":             {Plan{Faults: []FaultPlan{{Kind: JumpBack, At: 120, For: 5}}}, history.Exclusion, ""},
+		"late, but with patience": {Plan{Faults: []FaultPlan{{Kind: AmnesiaOK, At: 120, For: 5}}}, history.Exclusion, ""},
+		"liveness is not excused": {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 120, For: 5}}}, Liveness, ""},
+		"left out":                {Plan{Config: Config{Without: []int{1}}, Faults: []FaultPlan{{Kind: Amnesia, At: 120}}}, history.Exclusion, ""},
+	} {
+		v.Rule = c.rule
+		c.plan.Clients = []ClientPlan{client}
+		assert.Equal(t, c.want, excuse(c.plan, []history.Lock{lock}, v), name)
+	}
+	slow := Plan{Clients: []ClientPlan{{Rate: 0.9}}}
+	v.Rule = history.Exclusion
+	assert.Equal(t, SlowClient, excuse(slow, []history.Lock{lock}, v))
+}
+
+// Where holds are excused to overlap there is no order of operations, but elsewhere
+// there must be one.
+func TestAnOverlapExcusesTheModel(t *testing.T) {
+	lock := history.Lock{Client: 1, Op: 1, Key: "k", Asked: 100, Granted: 110, Until: 200, Releasing: history.Never}
+	r := Result{
+		Plan: Plan{Clients: []ClientPlan{{Rate: 1}}, Faults: []FaultPlan{{Kind: Amnesia, At: 120}}},
+		Events: []history.Event{
+			{At: 100, Kind: history.Asked, Client: 1, Op: 1, Key: "k"},
+			{At: 110, Kind: history.Granted, Client: 1, Op: 1, Key: "k", Until: 200},
+		},
+	}
+	overlap := history.Violation{At: 150, Rule: history.Exclusion, Key: "k", Locks: []history.Lock{lock}}
+	order := history.Violation{At: 140, Rule: history.Model, Key: "k", Locks: []history.Lock{lock}}
+	elsewhere := history.Violation{At: 140, Rule: history.Model, Key: "l", Locks: []history.Lock{lock}}
+	r.judge([]history.Violation{overlap, order, elsewhere})
+	assert.Equal(t, []history.Violation{elsewhere}, r.Violations)
+	assert.Len(t, r.Excused, 2)
+}
