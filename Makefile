@@ -1,5 +1,5 @@
 # Shorthands; everything works without make too.
-.PHONY: test demo ci fuzz
+.PHONY: test demo ci fuzz sim mutants chaos
 
 test: ## every test of every module
 	sh .ci/test
@@ -11,8 +11,13 @@ ci: ## what a change must pass
 	bash .ci/run
 
 fuzz: ## each fuzz target for a minute
-	go test -run '^$$' -fuzz FuzzValidity -fuzztime 1m ./clock
-	go test -run '^$$' -fuzz FuzzTally -fuzztime 1m ./quorum
-	go test -run '^$$' -fuzz FuzzConfig -fuzztime 1m -fuzzminimizetime 10x ./redlock
-	go test -run '^$$' -fuzz FuzzOpen -fuzztime 1m ./redlock
-	go test -run '^$$' -fuzz FuzzReply -fuzztime 1m -fuzzminimizetime 10x ./redlock
+	sh .ci/fuzz 1m
+
+sim: ## the fault lab, until it is stopped
+	go run ./cmd/redlock sim --seeds 1-1000000000
+
+mutants: ## bugs planted in the library, which the fault lab must find
+	go run ./internal/mutants -write docs/testing.md
+
+chaos: ## a storm over real servers
+	go test ./internal/chaos -count=1 -v -chaos.for 60s

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ type simFlags struct {
 	seeds     string
 	config    sim.Config
 	faults    string
-	html      string
+	html, svg string
 	stopAfter time.Duration
 	first     bool
 	shrink    bool
@@ -64,6 +65,7 @@ command line is wrong.`,
 	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen, separated by commas")
 	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their `numbers`")
 	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
+	f.StringVar(&flags.svg, "svg", "", "write the timeline as a picture to `file`")
 	f.DurationVar(&flags.stopAfter, "stop-after", 0, "with --seeds: begin no run later than this")
 	f.BoolVar(&flags.first, "first", false, "with --seeds: stop at the first violation")
 	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history that shows it")
@@ -100,8 +102,8 @@ func (f *simFlags) run(cmd *cobra.Command) error {
 		f.config.Faults = kinds
 	}
 	if f.seeds != "" {
-		if cmd.Flags().Changed("seed") || f.html != "" || len(f.config.Without) > 0 {
-			return usagef("--seeds goes with none of --seed, --html and --without")
+		if cmd.Flags().Changed("seed") || f.html+f.svg != "" || len(f.config.Without) > 0 {
+			return usagef("--seeds goes with none of --seed, --html, --svg and --without")
 		}
 		from, to, err := seedRange(f.seeds)
 		if err != nil {
@@ -140,14 +142,8 @@ func (f *simFlags) one(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if f.html != "" {
-		var page bytes.Buffer
-		if err := timeline.HTML(&page, run); err != nil {
-			return err
-		}
-		if err := os.WriteFile(f.html, page.Bytes(), 0o666); err != nil {
-			return err
-		}
+	if err := errors.Join(draw(f.html, timeline.HTML, run), draw(f.svg, timeline.SVG, run)); err != nil {
+		return err
 	}
 	for _, kind := range sim.Beyond {
 		n := 0
@@ -166,6 +162,18 @@ func (f *simFlags) one(cmd *cobra.Command) error {
 	}
 	f.explain(cmd, r)
 	return errViolated
+}
+
+// draw writes a picture of the run to a file, if there is to be one.
+func draw(file string, as func(io.Writer, timeline.Run) error, run timeline.Run) error {
+	if file == "" {
+		return nil
+	}
+	var page bytes.Buffer
+	if err := as(&page, run); err != nil {
+		return err
+	}
+	return os.WriteFile(file, page.Bytes(), 0o666)
 }
 
 // many runs a range of seeds.
@@ -224,9 +232,12 @@ func summary(r sim.Result) string {
 func picture(r sim.Result) timeline.Run {
 	run := timeline.Run{
 		Title: fmt.Sprintf("seed %d: %d masters, %d clients, faults for %v", r.Plan.Config.Seed, r.Plan.Nodes, len(r.Plan.Clients), r.Plan.For),
-		Nodes: r.Plan.Nodes, Clients: len(r.Plan.Clients), End: r.End,
+		Nodes: r.Plan.Nodes, Clients: len(r.Plan.Clients), End: time.Millisecond,
 		Command: r.Plan.Config.Command(),
 		Events:  r.Events, Violations: r.Violations,
+	}
+	if n := len(r.Events); n > 0 {
+		run.End += r.Events[n-1].At // what comes after it is waiting
 	}
 	for _, e := range r.Excused {
 		v := e.Violation

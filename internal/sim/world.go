@@ -24,7 +24,6 @@ import (
 type Result struct {
 	Plan       Plan
 	Events     []history.Event
-	End        time.Duration
 	Violations []history.Violation // what must not have happened
 	Excused    []Excuse            // what is known to happen, and why it did
 	Granted    int                 // locks handed out
@@ -49,7 +48,7 @@ func Run(c Config) (Result, error) {
 	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, uncovered: map[holder]bool{}}
 	w.inBubble(w.run)
 
-	r := Result{Plan: p, Events: w.history(), End: w.end} // which may find violations
+	r := Result{Plan: p, Events: w.history()} // which may find violations
 	found := append(w.violations, history.Check(r.Events)...)
 	found = append(found, history.CheckContexts(r.Events)...)
 	r.judge(append(found, checkValid(r.Events)...))
