@@ -1,0 +1,186 @@
+//go:build linux
+
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+const (
+	shortestTTL = 300 * time.Millisecond
+	longestTTL  = time.Second
+	nodeTimeout = 60 * time.Millisecond
+	workers     = 4
+
+	// hang is longer than anything takes on a loaded machine.
+	hang = 30 * time.Second
+)
+
+var keys = []string{"left", "right"}
+
+// clientConfig is what a client process is told at its start.
+type clientConfig struct {
+	Client int           // its number, never given twice
+	Epoch  time.Duration // of trueTime
+	Seed   uint64
+	URLs   []string
+
+	// Hold, if set, is all that the client does: it locks the key for this
+	// long and keeps it.
+	Hold time.Duration
+}
+
+// settle is what a client is told on its standard input when the storm is over.
+const settle = "settle\n"
+
+// abandoned is how a client exits that nobody needs any more.
+const abandoned = 3
+
+// client is the process's own half of a client.
+type client struct {
+	config clientConfig
+	clock  trueTime
+	locks  *redlock.Redlock
+	journal
+	ops   atomic.Int64
+	ended sync.WaitGroup // locks whose end has not been written down
+}
+
+// runClient is the process. It ends when it has settled, or at once when its
+// standard input does: then nobody is there any more.
+func runClient(config string) error {
+	c := &client{journal: journal{to: os.Stdout}}
+	if err := json.Unmarshal([]byte(config), &c.config); err != nil {
+		return err
+	}
+	c.clock.epoch = c.config.Epoch
+	storm, over := context.WithCancel(context.Background())
+	go func() {
+		orders := bufio.NewReader(os.Stdin)
+		if order, _ := orders.ReadString('\n'); order != settle {
+			os.Exit(abandoned)
+		}
+		over()
+		_, _ = io.Copy(io.Discard, orders)
+		os.Exit(abandoned)
+	}()
+
+	var err error
+	c.locks, err = redlock.Open(c.config.URLs, redlock.Config{NodeTimeout: nodeTimeout})
+	if err != nil {
+		return err
+	}
+	if c.config.Hold > 0 {
+		err = c.keep(storm, c.config.Hold)
+	} else {
+		var g sync.WaitGroup
+		for w := range workers {
+			g.Go(func() { c.work(storm, w) })
+		}
+		g.Wait()
+		err = c.live()
+	}
+	if err != nil {
+		return err
+	}
+	return c.locks.Close()
+}
+
+// work contends for the keys, again and again, until ctx ends.
+func (c *client) work(ctx context.Context, worker int) {
+	dice := rand.New(rand.NewPCG(c.config.Seed, uint64(c.config.Client*workers+worker)))
+	for ctx.Err() == nil {
+		key, ttl := keys[dice.IntN(len(keys))], drawTTL(dice)
+		patience := time.Duration(0)
+		if dice.IntN(4) > 0 {
+			patience = 50*time.Millisecond + upTo(dice, time.Second)
+		}
+		if h, err := c.acquire(ctx, key, ttl, patience); err == nil {
+			h.use(ctx, dice)
+		} else {
+			wait(ctx, upTo(dice, 20*time.Millisecond)) // what a caller does who is refused
+		}
+	}
+}
+
+// drawTTL prefers short ones: more happens.
+func drawTTL(dice *rand.Rand) time.Duration {
+	part := dice.Float64()
+	return (shortestTTL + time.Duration(part*part*part*float64(longestTTL-shortestTTL))).Truncate(time.Millisecond)
+}
+
+// live shows that every key can be had once nothing fails any more.
+func (c *client) live() error {
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	defer cancel()
+	for _, key := range keys {
+		h, err := c.acquire(ctx, key, longestTTL, hang)
+		if err != nil {
+			return fmt.Errorf("client %d: after the storm: %w", c.config.Client, err)
+		}
+		h.release()
+	}
+	// Close would release those that were abandoned, which no event would tell.
+	c.ended.Wait()
+	return nil
+}
+
+// keep locks the first key and has it when the order to settle comes.
+func (c *client) keep(ctx context.Context, ttl time.Duration) error {
+	h, err := c.acquire(ctx, keys[0], ttl, hang)
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	h.release()
+	c.ended.Wait()
+	return nil
+}
+
+// acquire waits for the key for as long as patience, or tries once without any.
+func (c *client) acquire(ctx context.Context, key string, ttl, patience time.Duration) (*hold, error) {
+	h := &hold{client: c, key: key, ttl: ttl, op: int(c.ops.Add(1))}
+	h.tell(history.Asked, 0, nil)
+	var err error
+	if patience > 0 {
+		waiting, cancel := context.WithTimeout(ctx, patience)
+		h.lock, err = c.locks.Acquire(waiting, key, ttl)
+		cancel()
+	} else {
+		h.lock, err = c.locks.TryAcquire(ctx, key, ttl)
+	}
+	if err != nil {
+		h.tell(history.Denied, 0, err)
+		return nil, err
+	}
+	h.tell(history.Granted, h.until(), nil)
+	c.ended.Add(1)
+	held := h.lock.Context()
+	context.AfterFunc(held, func() {
+		defer c.ended.Done()
+		h.tell(history.Ended, h.until(), context.Cause(held))
+	})
+	return h, nil
+}
+
+// wait returns after d, or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,161 @@
+//go:build linux
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/internal/redisserver"
+)
+
+// field is the masters, the clients, and what is between them.
+type field struct {
+	*testing.T
+	clock   trueTime
+	log     history.Log
+	seed    uint64
+	masters []*master
+	seats   []*seat
+	clients atomic.Int64 // numbers given so far
+}
+
+// A master forgets nothing that it has answered, however it ends.
+type master struct {
+	*redisserver.Server
+	admin *redis.Client
+	busy  sync.Mutex // while a fault has it
+}
+
+// A seat is a place for a client: when it dies, the next one takes the place over,
+// and finds on its wires what the dead one has left there.
+type seat struct {
+	wires  []*wire // to each master
+	busy   sync.Mutex
+	member *member      // guarded by busy
+	number atomic.Int64 // of the client, for the record
+}
+
+// A wire is the only way from one client to one master.
+type wire struct {
+	*redisserver.Link
+	busy sync.Mutex
+}
+
+// newField starts the masters; the seats are empty.
+func newField(t *testing.T, masters, seats int, seed uint64) *field {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves out the tests on real redis-server processes")
+	}
+	f := &field{T: t, clock: trueTime{monotonic()}, seed: seed}
+	for range seats {
+		f.seats = append(f.seats, &seat{})
+	}
+	for _, s := range redisserver.Start(t, masters, redisserver.Config(
+		// What a killed process has written to a file is not lost; the sync is
+		// the operator's rule, and as slow as it is in earnest.
+		"appendonly yes", "appendfsync always", "auto-aof-rewrite-percentage 0",
+	)) {
+		f.masters = append(f.masters, &master{Server: s, admin: s.Client(patient)})
+		for _, seat := range f.seats {
+			seat.wires = append(seat.wires, &wire{Link: redisserver.NewLink(t, s.Addr())})
+		}
+	}
+	return f
+}
+
+// patient is for masters that are slow and not dead.
+func patient(o *redis.Options) {
+	o.MaxRetries = -1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = hang, hang, hang
+}
+
+// seatClient starts a client in the seat, which must be empty. The test ends with
+// its end, however the test ends.
+func (f *field) seatClient(s *seat, hold time.Duration) error {
+	config := clientConfig{
+		Client: int(f.clients.Add(1)), Epoch: f.clock.epoch, Seed: f.seed, Hold: hold,
+	}
+	for _, w := range s.wires {
+		config.URLs = append(config.URLs, "redis://"+w.Addr())
+	}
+	m, err := startMember(config, f.log.Add)
+	if err != nil {
+		return err
+	}
+	f.Cleanup(func() { _ = m.kill() })
+	s.member = m
+	s.number.Store(int64(m.number))
+	return nil
+}
+
+// settle ends the clients in their own way.
+func (f *field) settle() {
+	var g sync.WaitGroup
+	for _, s := range f.seats {
+		if s.member != nil {
+			g.Go(func() {
+				if err := s.member.settle(); err != nil {
+					f.Error(err)
+				}
+			})
+		}
+	}
+	g.Wait()
+}
+
+// fault writes down a fault that began at begun and is over now.
+func (f *field) fault(text string, begun time.Duration, client, node int) {
+	f.log.Add(history.Event{At: begun, Kind: history.Fault, Until: f.clock.now(), Client: client, Node: node, Text: text})
+}
+
+// await returns when a client has told of such an event.
+func (f *field) await(kind history.Kind, client int) {
+	f.Helper()
+	told := func() bool {
+		return slices.ContainsFunc(f.log.Events(), func(e history.Event) bool {
+			return e.Kind == kind && e.Client == client
+		})
+	}
+	require.Eventually(f, told, hang, 5*time.Millisecond, "client %d: never %s", client, kind)
+}
+
+// wipe takes a dead master's memory.
+func (m *master) wipe() error { return os.RemoveAll(filepath.Join(m.Dir(), "appendonlydir")) }
+
+// expectEmpty waits until no master has a key. All keys have a ttl, so this is
+// an event that comes by itself.
+func (f *field) expectEmpty() {
+	f.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), hang, errors.New("keys are left"))
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for i, m := range f.masters {
+		for {
+			// Not DBSIZE, which counts the expired ones that nobody has asked for.
+			left, err := m.admin.Keys(ctx, "*").Result()
+			if err == nil && len(left) == 0 {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				f.Errorf("node %d: keys outlive everybody: %v %v", i+1, left, err)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+//go:build linux
+
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+var (
+	stormFor     = flag.Duration("chaos.for", 10*time.Second, "how long the storm lasts")
+	stormSeed    = flag.Uint64("chaos.seed", 0, "decides which faults are drawn (0: any)")
+	stormClients = flag.Int("chaos.clients", 4, "client processes")
+	stormMasters = flag.Int("chaos.masters", 5, "redis-server processes")
+)
+
+// clientEnv makes the test binary one of the clients.
+const clientEnv = "CHAOS_TEST_CLIENT"
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silence{}) // go-redis's own goes to stderr
+	if config := os.Getenv(clientEnv); config != "" {
+		if err := runClient(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}

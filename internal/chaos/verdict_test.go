@@ -1,0 +1,118 @@
+//go:build linux
+
+package chaos
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/quorumlock/redlock/internal/history"
+)
+
+// tally counts the events of each kind.
+func tally(events []history.Event) map[history.Kind]int {
+	n := map[history.Kind]int{}
+	for _, e := range events {
+		n[e.Kind]++
+	}
+	return n
+}
+
+// lost counts the locks that ended before they were given up.
+func lost(events []history.Event) (n int) {
+	for _, l := range history.Locks(events) {
+		if l.Ended < l.Releasing {
+			n++
+		}
+	}
+	return n
+}
+
+// report says in a line what the clients did, and in another what befell them.
+func (s *storm) report(events []history.Event, violations int) {
+	n := tally(events)
+	s.Logf("seed %d, %v, %d clients, %d masters: %d acquisitions tried, %d granted, %d extended, %d not, "+
+		"%d renewals seen, %d released, %d lost or lapsed; %d violations",
+		s.seed, (s.over - s.begun).Round(time.Second), len(s.seats), len(s.masters),
+		n[history.Asked], n[history.Granted], n[history.Extended], n[history.NotExtended],
+		n[history.Renewed], n[history.Released], lost(events), violations)
+	total, parts := 0, []string(nil)
+	for _, name := range slices.Sorted(maps.Keys(s.struck)) {
+		total += s.struck[name]
+		parts = append(parts, fmt.Sprintf("%s %d", name, s.struck[name]))
+	}
+	s.Logf("%d faults: %s", total, strings.Join(parts, ", "))
+}
+
+// near is how long before and after a violation is of interest, and shown how many
+// violations are: the first is the one to understand.
+const (
+	near  = 100 * time.Millisecond
+	shown = 3
+)
+
+// accuse shows what happened around the first violations, and where to find the rest.
+func (f *field) accuse(events []history.Event, violations []history.Violation) {
+	f.Helper()
+	for _, v := range violations[:min(len(violations), shown)] {
+		from := v.At
+		for _, l := range v.Locks {
+			from = min(from, l.Asked)
+		}
+		var story strings.Builder
+		for _, e := range events {
+			if from-near <= e.At && e.At <= v.At+near && (e.Key == "" || e.Key == v.Key) {
+				fmt.Fprintln(&story, e)
+			}
+		}
+		f.Errorf("%v\n%s", v, story.String())
+	}
+	if path, err := f.keep(events); err != nil {
+		f.Error(err)
+	} else {
+		f.Logf("all events: %s", path)
+	}
+}
+
+// keep writes the events to a file that outlives the test: where go test keeps
+// artifacts, if it does, and else among the temporary files.
+func (f *field) keep(events []history.Event) (path string, err error) {
+	var lines strings.Builder
+	encoder := json.NewEncoder(&lines)
+	for _, e := range events {
+		if err := encoder.Encode(e); err != nil {
+			return "", err
+		}
+	}
+	var dir string
+	if kept := flag.Lookup("test.artifacts"); kept != nil && kept.Value.String() == "true" {
+		dir = f.ArtifactDir()
+	} else if dir, err = os.MkdirTemp("", "chaos-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "events.jsonl")
+	return path, errors.Join(err, os.WriteFile(path, []byte(lines.String()), 0o600))
+}
+
+// expectWork fails a storm that proves nothing, as nobody held a lock in it.
+func (s *storm) expectWork(events []history.Event) {
+	s.Helper()
+	granted := 0
+	for _, e := range events {
+		if e.Kind == history.Granted && s.begun <= e.At && e.At < s.over {
+			granted++
+		}
+	}
+	assert.NotZero(s, granted, "nothing was granted during the storm")
+	assert.NotEmpty(s, s.struck, "nothing failed during the storm")
+}
