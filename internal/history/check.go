@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ const (
 // it suits servers and processes as well as simulations.
 func Check(events []Event) []Violation {
 	violations := append(overlaps(Locks(events)), disorder(events)...)
-	slices.SortStableFunc(violations, func(a, b Violation) int { return int(a.At - b.At) })
+	slices.SortStableFunc(violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	return violations
 }
 
@@ -56,15 +57,15 @@ func overlaps(locks []Lock) []Violation {
 }
 
 // CheckContexts finds locks whose context was not done when the next holder got the
-// key. A client that stood still after its validity was over could not notice, and
-// is judged by Until alone. It needs instants that are exact to less than the
+// key. A client that stood still when its hold ended could not notice, and is judged
+// by Until alone until it wakes. It needs instants that are exact to less than the
 // margin for drift, so it suits virtual time only.
 func CheckContexts(events []Event) []Violation {
 	var found []Violation
 	latest := map[string]Lock{} // the holder whose context was done last
 	for _, l := range Locks(events) {
 		before, any := latest[l.Key]
-		if any && l.Granted < before.Ended && !stoodStill(events, before.Client, before.End(), l.Granted) {
+		if any && l.Granted < before.Ended && !asleep(events, before.Client, before.End(), l.Granted) {
 			found = append(found, Violation{
 				At: l.Granted, Rule: Context, Key: l.Key, Locks: []Lock{before, l},
 				Text: fmt.Sprintf("the context of %v was not done when %v was granted", before, l),
@@ -77,20 +78,23 @@ func CheckContexts(events []Event) []Violation {
 	return found
 }
 
-// stoodStill tells that the client was paused at some time in [from, to].
-func stoodStill(events []Event, client int, from, to time.Duration) bool {
-	paused := Never
+// waking is more than a client takes, from when it may go on to when all of it does.
+const waking = time.Millisecond
+
+// asleep tells that the client stood still at from and has not woken before to.
+func asleep(events []Event, client int, from, to time.Duration) bool {
+	paused, awake := Never, from
 	for _, e := range events {
 		switch {
 		case e.Client != client:
 		case e.Kind == Paused:
 			paused = e.At
 		case e.Kind == Resumed:
-			if paused <= to && e.At >= from {
-				return true
+			if paused <= awake && e.At >= from {
+				awake = e.At + waking
 			}
 			paused = Never
 		}
 	}
-	return paused <= to
+	return paused <= awake || awake > from && to < awake
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -99,11 +100,12 @@ func disorder(events []Event) []Violation {
 	return found
 }
 
-// misfit names the first operation that the longest orders found cannot take in.
+// misfit names the first operation that the longest order found cannot take in. Of
+// several that are as long it is always the same, as porcupine lists them in any.
 func misfit(key string, all []porcupine.Operation, info porcupine.LinearizationInfo) Violation {
 	var longest []int
 	for _, partial := range info.PartialLinearizations()[0] {
-		if len(partial) > len(longest) {
+		if cmp.Or(cmp.Compare(len(longest), len(partial)), slices.Compare(partial, longest)) < 0 {
 			longest = partial
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -16,24 +17,25 @@ type Excuse struct {
 // judge sorts the violations into those that a fault beyond Redlock's promises
 // explains, and those that nothing does.
 func (r *Result) judge(found []history.Violation) {
-	slices.SortStableFunc(found, func(a, b history.Violation) int { return int(a.At - b.At) })
-	locks := history.Locks(r.Events)
+	slices.SortStableFunc(found, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
 	overlaps := map[string]Kind{} // keys on which holds are excused to overlap
+	var left []history.Violation
 	for _, v := range found {
-		if why := excuse(r.Plan, locks, v); why != "" {
-			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: why})
-			if v.Rule == history.Exclusion {
-				overlaps[v.Key] = why
-			}
+		why := excuse(r.Plan, r.Events, v)
+		if why == "" {
+			left = append(left, v)
+			continue
+		}
+		r.Excused = append(r.Excused, Excuse{Violation: v, Kind: why})
+		if v.Rule == history.Exclusion {
+			overlaps[v.Key] = why
 		}
 	}
-	for _, v := range found {
-		switch why := overlaps[v.Key]; {
-		case excuse(r.Plan, locks, v) != "":
-		case v.Rule == history.Model && why != "":
+	for _, v := range left {
+		if why := overlaps[v.Key]; v.Rule == history.Model && why != "" {
 			// Where holds overlap there is no order either.
 			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: why})
-		default:
+		} else {
 			r.Violations = append(r.Violations, v)
 		}
 	}
@@ -41,37 +43,60 @@ func (r *Result) judge(found []history.Violation) {
 
 // excuse says which fault beyond Redlock's promises explains that two held a lock,
 // or that a lock was not covered; or nothing. Either the clock of the earlier
-// holder's client is slower than its drift allows for, or a node forgot its keys, or
-// let them expire early, between the time when that lock was asked for and the
-// violation.
-func excuse(p Plan, locks []history.Lock, v history.Violation) Kind {
+// holder's client is slower than its drift allows for, or a node lost the key of one
+// of the locks before its time.
+func excuse(p Plan, events []history.Event, v history.Violation) Kind {
 	if !slices.Contains([]string{history.Exclusion, history.Context, Coverage}, v.Rule) {
 		return ""
 	}
-	first := v.Locks[0]
-	if c := p.Clients[first.Client-1]; c.Rate < 1-c.Drift.Factor {
+	if c := p.Clients[v.Locks[0].Client-1]; c.Rate < 1-c.Drift.Factor {
 		return SlowClient
 	}
-	since := v.At
-	for _, l := range locks {
-		if l.Client == first.Client && l.Op == first.Op {
-			since = l.Asked
+	for _, l := range v.Locks {
+		if kind := p.lost(events, l, v.At); kind != "" {
+			return kind
 		}
 	}
-	return p.forgot(since, v.At)
+	return ""
 }
 
-// forgot is the kind of the first fault in [from, to] by which a node lost keys
-// before their time.
-func (p Plan) forgot(from, to time.Duration) Kind {
-	for i, f := range p.Faults {
-		over := f.At + f.For
-		if f.Kind == JumpAhead {
-			over = f.At
+// lost is the kind of a fault by which a node that had the lock's key lost it, or a
+// part of its life, before at.
+func (p Plan) lost(events []history.Event, l history.Lock, at time.Duration) Kind {
+	type span struct{ from, to time.Duration }
+	had := map[int]span{} // by node
+	lost := func(node int, by time.Duration) Kind {
+		for i, f := range p.Faults {
+			forgets := f.Kind == Amnesia || f.Kind == JumpAhead
+			s := had[node]
+			if forgets && f.Node == node-1 && s.from <= f.At && f.At < min(s.to, by) && !slices.Contains(p.Config.Without, i+1) {
+				return f.Kind
+			}
 		}
-		lost := f.Kind == Amnesia || f.Kind == JumpAhead
-		if lost && f.At <= to && over >= from && !slices.Contains(p.Config.Without, i+1) {
-			return f.Kind
+		return ""
+	}
+	for _, e := range events {
+		if e.At > at {
+			break
+		}
+		// The value of a lock of Do is not known, so its keys have no number.
+		ours := e.Client == l.Client && e.Key == l.Key && (e.Op == l.Op || e.Op == 0)
+		switch {
+		case e.Kind == history.Stored && ours:
+			if kind := lost(e.Node, e.At); kind != "" {
+				return kind
+			}
+			had[e.Node] = span{e.At, e.Until}
+		case (e.Kind == history.Stored || e.Kind == history.Removed) && e.Key == l.Key:
+			if kind := lost(e.Node, e.At); kind != "" {
+				return kind
+			}
+			delete(had, e.Node)
+		}
+	}
+	for node := range p.Nodes {
+		if kind := lost(node+1, at); kind != "" {
+			return kind
 		}
 	}
 	return ""

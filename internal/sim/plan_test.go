@@ -119,35 +119,45 @@ func TestCommand(t *testing.T) {
 	assert.Equal(t, "redlock sim --seed 1 --faults none", Config{Seed: 1, Faults: []Kind{}}.Command())
 }
 
-// Only the fault that can have caused a violation excuses it.
+// Only a fault that took one of the two locks its key excuses a violation.
 func TestExcuses(t *testing.T) {
-	lock := history.Lock{Client: 1, Op: 1, Key: "k", Asked: 100, Granted: 110, Until: 200, Releasing: history.Never}
-	v := history.Violation{At: 150, Rule: history.Exclusion, Key: "k", Locks: []history.Lock{lock}}
-	client := ClientPlan{Rate: 1}
-	for name, c := range map[string]struct {
-		plan Plan
-		rule string
-		want Kind
-	}{
-		"nothing happened":        {Plan{}, history.Exclusion, ""},
-		"amnesia in between":      {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 120, For: 5}}}, history.Exclusion, Amnesia},
-		"amnesia before":          {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 80, For: 5}}}, history.Exclusion, ""},
-		"came back in between":    {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 80, For: 25}}}, history.Exclusion, Amnesia},
-		"amnesia afterwards":      {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 151, For: 5}}}, history.Exclusion, ""},
-		"jumped ahead":            {Plan{Faults: []FaultPlan{{Kind: JumpAhead, At: 120, For: 5}}}, history.Exclusion, JumpAhead},
-		"jumped far, but before":  {Plan{Faults: []FaultPlan{{Kind: JumpAhead, At: 80, For: 50}}}, history.Exclusion, ""},
-		"jumped back":             {Plan{Faults: []FaultPlan{{Kind: JumpBack, At: 120, For: 5}}}, history.Exclusion, ""},
-		"late, but with patience": {Plan{Faults: []FaultPlan{{Kind: AmnesiaOK, At: 120, For: 5}}}, history.Exclusion, ""},
-		"liveness is not excused": {Plan{Faults: []FaultPlan{{Kind: Amnesia, At: 120, For: 5}}}, Liveness, ""},
-		"left out":                {Plan{Config: Config{Without: []int{1}}, Faults: []FaultPlan{{Kind: Amnesia, At: 120}}}, history.Exclusion, ""},
-	} {
-		v.Rule = c.rule
-		c.plan.Clients = []ClientPlan{client}
-		assert.Equal(t, c.want, excuse(c.plan, []history.Lock{lock}, v), name)
+	first := history.Lock{Client: 1, Op: 1, Key: "k"}
+	second := history.Lock{Client: 2, Op: 7, Key: "k"}
+	events := []history.Event{
+		{At: 100, Kind: history.Stored, Client: 1, Op: 1, Node: 1, Key: "k", Until: 200},
+		{At: 101, Kind: history.Stored, Client: 1, Op: 1, Node: 2, Key: "k", Until: 201},
+		{At: 102, Kind: history.Stored, Client: 3, Op: 9, Node: 3, Key: "k", Until: 202},
+		{At: 130, Kind: history.Removed, Client: 1, Op: 1, Node: 2, Key: "k"},
+		{At: 145, Kind: history.Stored, Client: 2, Node: 3, Key: "k", Until: 300}, // of a Do
 	}
-	slow := Plan{Clients: []ClientPlan{{Rate: 0.9}}}
-	v.Rule = history.Exclusion
-	assert.Equal(t, SlowClient, excuse(slow, []history.Lock{lock}, v))
+	for name, c := range map[string]struct {
+		fault FaultPlan
+		rule  string
+		want  Kind
+	}{
+		"a node with its key forgot":       {FaultPlan{Kind: Amnesia, Node: 0, At: 120, For: 5}, history.Exclusion, Amnesia},
+		"the same for its context":         {FaultPlan{Kind: Amnesia, Node: 0, At: 120, For: 5}, history.Context, Amnesia},
+		"the same for its keys":            {FaultPlan{Kind: Amnesia, Node: 0, At: 120, For: 5}, Coverage, Amnesia},
+		"before it had the key":            {FaultPlan{Kind: Amnesia, Node: 0, At: 99, For: 5}, history.Exclusion, ""},
+		"after the violation":              {FaultPlan{Kind: Amnesia, Node: 0, At: 151, For: 5}, history.Exclusion, ""},
+		"when the key was gone anyway":     {FaultPlan{Kind: Amnesia, Node: 1, At: 140, For: 5}, history.Exclusion, ""},
+		"a node with somebody else's key":  {FaultPlan{Kind: Amnesia, Node: 2, At: 120, For: 5}, history.Exclusion, ""},
+		"a node with the later lock's key": {FaultPlan{Kind: JumpAhead, Node: 2, At: 147, For: 5}, history.Exclusion, JumpAhead},
+		"jumped ahead":                     {FaultPlan{Kind: JumpAhead, Node: 0, At: 120, For: 5}, history.Exclusion, JumpAhead},
+		"jumped back":                      {FaultPlan{Kind: JumpBack, Node: 0, At: 120, For: 5}, history.Exclusion, ""},
+		"came back late":                   {FaultPlan{Kind: AmnesiaOK, Node: 0, At: 120, For: 5}, history.Exclusion, ""},
+		"came back with its memory":        {FaultPlan{Kind: Crash, Node: 0, At: 120, For: 5}, history.Exclusion, ""},
+		"liveness is never excused":        {FaultPlan{Kind: Amnesia, Node: 0, At: 120, For: 5}, Liveness, ""},
+	} {
+		p := Plan{Nodes: 3, Clients: []ClientPlan{{Rate: 1}, {Rate: 1}}, Faults: []FaultPlan{c.fault}}
+		v := history.Violation{At: 150, Rule: c.rule, Key: "k", Locks: []history.Lock{first, second}}
+		assert.Equal(t, c.want, excuse(p, events, v), name)
+		p.Config.Without = []int{1}
+		assert.Empty(t, excuse(p, events, v), "%s, left out", name)
+	}
+	v := history.Violation{At: 150, Rule: history.Exclusion, Key: "k", Locks: []history.Lock{first, second}}
+	assert.Equal(t, SlowClient, excuse(Plan{Clients: []ClientPlan{{Rate: 0.9}, {Rate: 1}}}, nil, v))
+	assert.Empty(t, excuse(Plan{Clients: []ClientPlan{{Rate: 1}, {Rate: 0.9}}}, nil, v), "the later holder's clock harms nobody")
 }
 
 // Where holds are excused to overlap there is no order of operations, but elsewhere
@@ -155,9 +165,10 @@ func TestExcuses(t *testing.T) {
 func TestAnOverlapExcusesTheModel(t *testing.T) {
 	lock := history.Lock{Client: 1, Op: 1, Key: "k", Asked: 100, Granted: 110, Until: 200, Releasing: history.Never}
 	r := Result{
-		Plan: Plan{Clients: []ClientPlan{{Rate: 1}}, Faults: []FaultPlan{{Kind: Amnesia, At: 120}}},
+		Plan: Plan{Nodes: 1, Clients: []ClientPlan{{Rate: 1}}, Faults: []FaultPlan{{Kind: Amnesia, At: 120}}},
 		Events: []history.Event{
 			{At: 100, Kind: history.Asked, Client: 1, Op: 1, Key: "k"},
+			{At: 105, Kind: history.Stored, Client: 1, Op: 1, Node: 1, Key: "k", Until: 200},
 			{At: 110, Kind: history.Granted, Client: 1, Op: 1, Key: "k", Until: 200},
 		},
 	}

@@ -25,12 +25,14 @@ type flow struct {
 	mu      sync.Mutex
 	packets []packet
 	filled  chan struct{} // room for one signal: there may be packets
+	over    bool          // in place of the packets comes the end
+	ended   chan struct{} // closed when it is over
 	closed  chan struct{}
 	once    sync.Once
 }
 
 func newFlow(p *Path, d Direction) *flow {
-	return &flow{path: p, direction: d, filled: make(chan struct{}, 1), closed: make(chan struct{})}
+	return &flow{path: p, direction: d, filled: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{})}
 }
 
 // send hands packets over and never blocks.
@@ -70,8 +72,10 @@ func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 					f.close()
 					continue
 				}
-				f.drop()
-				return next, nil
+				if f.drop() {
+					return next, nil
+				}
+				continue
 			}
 			timer := time.NewTimer(left)
 			wait, arrival, stop = nil, timer.C, timer.Stop
@@ -79,6 +83,7 @@ func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 		select {
 		case <-wait:
 		case <-arrival:
+		case <-f.ended:
 		case <-f.closed:
 		case <-expired:
 		}
@@ -102,18 +107,35 @@ func (f *flow) passes(expired <-chan struct{}) bool {
 func (f *flow) peek() (packet, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.over {
+		return packet{end: true}, true
+	}
 	if len(f.packets) == 0 {
 		return packet{}, false
 	}
 	return f.packets[0], true
 }
 
-// drop removes the first packet.
-func (f *flow) drop() {
+// drop removes the first packet, unless it has been lost meanwhile.
+func (f *flow) drop() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.over {
+		return false
+	}
 	f.packets[0] = packet{} // let go of its bytes
 	f.packets = f.packets[1:]
+	return true
+}
+
+// end puts the end in the place of what is under way.
+func (f *flow) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.over {
+		f.over = true
+		close(f.ended)
+	}
 }
 
 // close discards what is under way.

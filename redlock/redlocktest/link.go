@@ -57,11 +57,18 @@ func newLink(m *Master, p *Path, n int32, abort func()) *link {
 // serve hands the link to the server, which starts goroutines of its own.
 func (l *link) serve(s *server.Server) { s.ServeConn(&serverEnd{link: l}) }
 
-// sever cuts the connection at once, and with it all that is under way.
+// sever cuts the connection at the master, and with it all that is under way. The
+// client learns of it as soon as its path lets it.
 func (l *link) sever() {
 	l.requests.close()
-	l.replies.close()
+	l.replies.end()
 	l.abort()
+}
+
+// cut severs the connection at the client too.
+func (l *link) cut() {
+	l.sever()
+	l.replies.close()
 }
 
 func (l *link) release() {

@@ -3,6 +3,7 @@ package redlocktest
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -16,8 +17,9 @@ type Exchange struct {
 
 // Observe has f called for every command from now on, right after its execution and
 // before its reply is sent; nil ends that. Handshakes are included, what a script
-// calls is not. f runs on the connection's goroutine, and must neither block nor
-// call methods of the master but [Master.Miniredis].
+// calls is not, nor what is published. f must neither block nor call methods of the
+// master but [Master.Miniredis], and that only for a reply of less than 4096 bytes
+// on a connection without subscriptions: else the server may still be locked.
 func (m *Master) Observe(f func(Exchange)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -29,7 +31,9 @@ func (m *Master) Observe(f func(Exchange)) {
 type exchanges struct {
 	mu       sync.Mutex
 	commands [][]string
-	reply    []byte // the beginning of one
+	rest     []byte // the beginning of a reply
+	reply    []byte // the first replies to a command that gets several
+	replies  int    // how many these are
 }
 
 func (e *exchanges) asked(command []string) {
@@ -42,52 +46,90 @@ func (e *exchanges) asked(command []string) {
 func (e *exchanges) answered(p []byte) (complete []Exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.reply = append(e.reply, p...)
-	for len(e.commands) > 0 {
-		n := replyLength(e.reply)
+	e.rest = append(e.rest, p...)
+	for {
+		n := replyLength(e.rest)
 		if n == 0 {
-			break
+			return complete
 		}
-		if e.reply[0] != '>' { // a push belongs to no command
-			complete = append(complete, Exchange{Command: e.commands[0], Reply: bytes.Clone(e.reply[:n])})
-			e.commands = e.commands[1:]
+		reply := e.rest[:n]
+		e.rest = e.rest[n:]
+		if len(e.commands) == 0 {
+			continue // published
 		}
-		e.reply = e.reply[n:]
+		command := e.commands[0]
+		answers, last := fits(command, reply)
+		if !answers {
+			continue
+		}
+		e.reply = append(e.reply, reply...)
+		if e.replies++; e.replies < last {
+			continue
+		}
+		complete = append(complete, Exchange{Command: command, Reply: e.reply})
+		e.commands, e.reply, e.replies = e.commands[1:], nil, 0
 	}
-	return complete
+}
+
+// fits tells whether a reply belongs to the command, rather than to nobody because it
+// was published, and how many such replies the command gets. Subscribing is confirmed
+// channel by channel, in RESP3 by pushes; of an UNSUBSCRIBE that names no channels only
+// the first confirmation is taken.
+func fits(command []string, reply []byte) (answers bool, of int) {
+	kind := messageKind(reply)
+	switch verb := command[0]; verb {
+	case "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE":
+		if kind == "" { // an error, or the word that it is queued
+			return true, 1
+		}
+		return kind == strings.ToLower(verb), len(command) - 1
+	case "PING", "QUIT": // the others that RESP2 allows a subscriber
+		return kind == "" || kind == "pong", 1
+	}
+	return reply[0] != '>', 1
+}
+
+// messageKind is the first string of an array or a push, such as "message", or "" of
+// any other reply.
+func messageKind(reply []byte) string {
+	if reply[0] != '*' && reply[0] != '>' {
+		return ""
+	}
+	lines := bytes.SplitN(reply, []byte("\r\n"), 4)
+	if len(lines) < 4 || lines[1][0] != '$' {
+		return ""
+	}
+	return string(lines[2])
 }
 
 // replyLength is the length of the reply at the start of b, or 0 if it is not
 // complete.
-func replyLength(b []byte) int {
-	line, _, ok := bytes.Cut(b, []byte("\r\n"))
-	if !ok || len(line) == 0 {
-		return 0
-	}
-	n := len(line) + len("\r\n")
-	count, _ := strconv.Atoi(string(line[1:]))
-	switch line[0] {
-	case '$', '=', '!':
-		if count >= 0 {
-			n += count + len("\r\n")
+func replyLength(b []byte) (n int) {
+	for parts := 1; parts > 0; parts-- {
+		line, _, ok := bytes.Cut(b[n:], []byte("\r\n"))
+		if !ok || len(line) == 0 {
+			return 0
 		}
-	case '%', '|':
-		count *= 2
-		fallthrough
-	case '*', '~', '>':
-		for range count {
-			if n > len(b) {
-				return 0
-			}
-			part := replyLength(b[n:])
-			if part == 0 {
-				return 0
-			}
-			n += part
+		n += len(line) + len("\r\n")
+		count, _ := strconv.Atoi(string(line[1:]))
+		if count > len(b) {
+			count = len(b) // more than there can be of anything
 		}
-	}
-	if n > len(b) {
-		return 0
+		switch line[0] {
+		case '$', '=', '!':
+			if count >= 0 {
+				n += count + len("\r\n")
+			}
+		case '%':
+			parts += 2 * max(count, 0)
+		case '|':
+			parts += 2*max(count, 0) + 1 // and then comes what it is about
+		case '*', '~', '>':
+			parts += max(count, 0)
+		}
+		if n > len(b) {
+			return 0
+		}
 	}
 	return n
 }

@@ -101,7 +101,7 @@ func (p *Path) Break() {
 	}
 	p.mu.Unlock()
 	for _, l := range links {
-		l.sever()
+		l.cut()
 	}
 }
 
@@ -143,29 +143,50 @@ func (p *Path) gate(d Direction) <-chan struct{} {
 
 // dial connects to the master, when both directions let it.
 func (p *Path) dial(ctx context.Context) (net.Conn, error) {
-	for _, d := range []Direction{ToMaster, ToClient} {
-		select {
-		case <-p.gate(d):
-		case <-ctx.Done():
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: p.master.remote(), Err: os.ErrDeadlineExceeded}
-		}
+	fail := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: p.master.remote(), Err: err}
 	}
 	// A lost SYN is sent again, so only the delay counts.
 	delay, _ := p.draw(ToMaster)
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: p.master.remote(), Err: os.ErrDeadlineExceeded}
+	if err := await(ctx, p.master, timer.C); err != nil {
+		return fail(err)
+	}
+	for _, d := range []Direction{ToMaster, ToClient} {
+		if err := await(ctx, p.master, p.gate(d)); err != nil {
+			return fail(err)
+		}
 	}
 	p.mu.Lock()
 	refused := p.refused
 	p.mu.Unlock()
 	if refused {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: p.master.remote(), Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		return fail(os.NewSyscallError("connect", syscall.ECONNREFUSED))
 	}
 	return p.master.dialInProcess(ctx, p)
+}
+
+// await waits for c as long as ctx lives, and the master: a client that is closed
+// goes on dialling, and [Masters.Close] does not wait for that forever.
+func await[T any](ctx context.Context, m *Master, c <-chan T) error {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		m.mu.Lock()
+		closed := m.closed
+		m.mu.Unlock()
+		if closed {
+			return net.ErrClosed
+		}
+		select {
+		case <-c:
+			return nil
+		case <-ctx.Done():
+			return os.ErrDeadlineExceeded
+		case <-look.C:
+		}
+	}
 }
 
 func (p *Path) add(l *link) {

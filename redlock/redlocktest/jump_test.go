@@ -1,0 +1,107 @@
+package redlocktest_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+func TestJumpForwardShortensAndExpires(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
+		c := m.Client()
+		require.NoError(t, c.Set(t.Context(), "short", "value", time.Second).Err())
+		require.NoError(t, c.Set(t.Context(), "exact", "value", 10*time.Second).Err())
+		require.NoError(t, c.Set(t.Context(), "long", "value", time.Minute).Err())
+		m.JumpClock(10 * time.Second)
+		require.Equal(t, []string{"long"}, c.Keys(t.Context(), "*").Val())
+		require.Equal(t, 50*time.Second, c.PTTL(t.Context(), "long").Val())
+	})
+}
+
+func TestJumpBackLengthens(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
+		c := m.Client()
+		require.NoError(t, c.Set(t.Context(), "key", "value", time.Second).Err())
+		time.Sleep(400 * time.Millisecond)
+		m.JumpClock(-time.Minute)
+		require.Equal(t, 600*time.Millisecond+time.Minute, c.PTTL(t.Context(), "key").Val())
+		time.Sleep(600*time.Millisecond + time.Minute - time.Nanosecond)
+		require.Equal(t, "value", c.Get(t.Context(), "key").Val())
+		time.Sleep(time.Nanosecond)
+		require.ErrorIs(t, c.Get(t.Context(), "key").Err(), redis.Nil)
+	})
+}
+
+// Nobody has looked at the key since it expired, and the server has not noticed.
+func TestJumpBackDoesNotBringBackWhatHasExpired(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
+		c := m.Client()
+		require.NoError(t, c.Set(t.Context(), "key", "value", time.Second).Err())
+		time.Sleep(time.Second)
+		m.JumpClock(-time.Hour)
+		require.ErrorIs(t, c.Get(t.Context(), "key").Err(), redis.Nil)
+	})
+}
+
+func TestJumpsLeaveKeysWithoutTTLAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
+		c := m.Client()
+		require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
+		for _, d := range []time.Duration{time.Hour, -time.Hour} {
+			m.JumpClock(d)
+			require.Equal(t, "value", c.Get(t.Context(), "key").Val())
+			require.Equal(t, time.Duration(-1), c.PTTL(t.Context(), "key").Val(), "-1 is no ttl")
+		}
+	})
+}
+
+func TestJumpsReachEveryDatabase(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
+		for _, db := range []int{0, 1, 15} {
+			c := m.Client(func(o *redis.Options) { o.DB = db })
+			require.NoError(t, c.Set(t.Context(), "key", "value", time.Minute).Err())
+			m.JumpClock(-time.Minute)
+			require.Equal(t, 2*time.Minute, c.PTTL(t.Context(), "key").Val())
+			m.JumpClock(90 * time.Second)
+			require.Equal(t, 30*time.Second, c.PTTL(t.Context(), "key").Val())
+			m.JumpClock(30 * time.Second)
+			require.ErrorIs(t, c.Get(t.Context(), "key").Err(), redis.Nil)
+		}
+	})
+}
+
+// A client sets its key while the clock jumps. Whether the jump comes before or after,
+// it leaves the key one of two ttls, and no ttl of a key that was there before.
+func TestJumpBackAndASetDoNotMix(t *testing.T) {
+	m := start(t, 1).Master(0)
+	c := m.Path().Client()
+	for range 200 {
+		require.NoError(t, c.Set(t.Context(), "key", "before", 10*time.Hour).Err())
+		var wg sync.WaitGroup
+		wg.Go(func() { m.JumpClock(-100 * time.Hour) })
+		require.NoError(t, c.Set(t.Context(), "key", "after", time.Hour).Err())
+		wg.Wait()
+		left := m.Miniredis().TTL("key")
+		if left > 50*time.Hour {
+			left -= 100 * time.Hour
+		}
+		require.LessOrEqual(t, left, time.Hour)
+	}
+}
+
+func TestASetAfterAJumpGetsItsFullTTL(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
+		m.JumpClock(time.Hour)
+		m.JumpClock(-2 * time.Hour)
+		c := m.Client()
+		require.NoError(t, c.Set(t.Context(), "key", "value", time.Second).Err())
+		require.Equal(t, time.Second, c.PTTL(t.Context(), "key").Val())
+		time.Sleep(time.Second)
+		require.ErrorIs(t, c.Get(t.Context(), "key").Err(), redis.Nil)
+	})
+}
