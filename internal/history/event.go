@@ -95,8 +95,9 @@ func (l *Log) Add(e Event) {
 	l.events = append(l.events, e)
 }
 
-// Events returns what was added, in the order of time. What happened at the same
-// instant comes in the order of clients and nodes, and else as it was added.
+// Events returns what was added, in the order of time. Of what happened at the same
+// instant the clients' comes first, in the order of clients and their operations,
+// then the nodes', for each node as it was added.
 func (l *Log) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,6 +109,10 @@ func (l *Log) Events() []Event {
 // Sort puts events in the order of [Log.Events].
 func Sort(events []Event) {
 	slices.SortStableFunc(events, func(a, b Event) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Node, b.Node))
+		order := cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Node, b.Node))
+		if order == 0 && a.Node == 0 {
+			order = cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Op, b.Op))
+		}
+		return order
 	})
 }

@@ -87,7 +87,7 @@ func (p Plan) lost(events []history.Event, l history.Lock, at time.Duration) Kin
 				return kind
 			}
 			had[e.Node] = span{e.At, e.Until}
-		case (e.Kind == history.Stored || e.Kind == history.Removed) && e.Key == l.Key:
+		case e.Key == l.Key && (e.Kind == history.Stored || e.Kind == history.Removed && ours):
 			if kind := lost(e.Node, e.At); kind != "" {
 				return kind
 			}
