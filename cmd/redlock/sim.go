@@ -27,6 +27,8 @@ type simFlags struct {
 	first     bool
 	shrink    bool
 	quiet     bool
+
+	fingerprint string
 }
 
 func newSim() *cobra.Command {
@@ -69,6 +71,7 @@ command line is wrong.`,
 	f.DurationVar(&flags.stopAfter, "stop-after", 0, "with --seeds: begin no run later than this")
 	f.BoolVar(&flags.first, "first", false, "with --seeds: stop at the first violation")
 	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history that shows it")
+	f.StringVar(&flags.fingerprint, "fingerprint", "", "repeat the seed until it makes the history with this `fingerprint`")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone")
 	return cmd
 }
@@ -102,8 +105,8 @@ func (f *simFlags) run(cmd *cobra.Command) error {
 		f.config.Faults = kinds
 	}
 	if f.seeds != "" {
-		if cmd.Flags().Changed("seed") || f.html+f.svg != "" || len(f.config.Without) > 0 {
-			return usagef("--seeds goes with none of --seed, --html, --svg and --without")
+		if cmd.Flags().Changed("seed") || f.html+f.svg+f.fingerprint != "" || len(f.config.Without) > 0 {
+			return usagef("--seeds goes with none of --seed, --fingerprint, --html, --svg and --without")
 		}
 		from, to, err := seedRange(f.seeds)
 		if err != nil {
@@ -130,11 +133,26 @@ func seedRange(s string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
+// repeats is how often a seed is tried for a fingerprint. On a machine with nothing
+// else to do the first run nearly always has it.
+const repeats = 100
+
 // one runs a single seed and shows all of it.
 func (f *simFlags) one(cmd *cobra.Command) error {
 	r, err := sim.Watched(f.config)
 	if err != nil {
 		return &usageError{err}
+	}
+	for tries := 1; f.fingerprint != "" && r.Fingerprint() != f.fingerprint; tries++ {
+		if err := context.Cause(cmd.Context()); err != nil {
+			return err
+		}
+		if tries == repeats {
+			return fmt.Errorf("the seed made other histories %d times: the fingerprint is of other code, or the machine is too busy", tries)
+		}
+		if r, err = sim.Watched(f.config); err != nil {
+			return err
+		}
 	}
 	run := picture(r)
 	if !f.quiet {
@@ -208,7 +226,7 @@ func (f *simFlags) many(cmd *cobra.Command, from, to uint64) error {
 // explain says what went wrong and how to see it again.
 func (f *simFlags) explain(cmd *cobra.Command, r sim.Result) {
 	c := r.Plan.Config
-	cmd.Printf("seed %d: %d violations, the first: %v\n  %s\n", c.Seed, len(r.Violations), r.Violations[0], c.Command())
+	cmd.Printf("seed %d: %d violations, the first: %v\n  %s --fingerprint %s\n", c.Seed, len(r.Violations), r.Violations[0], c.Command(), r.Fingerprint())
 	if !f.shrink {
 		return
 	}

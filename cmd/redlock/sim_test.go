@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,9 +31,9 @@ func TestSimRunsManySeeds(t *testing.T) {
 
 // What is beyond Redlock's promises is shown, and is no failure.
 func TestSimCountsWhatIsNotPromised(t *testing.T) {
-	code, out, errs := runArgs(t, t.Context(), "sim", "--seeds", "1-30", "--clients", "4", "--faults", "slow-client")
+	code, out, errs := runArgs(t, t.Context(), "sim", "--seeds", "6-8", "--nodes", "3", "--clients", "3", "--for", "1s", "--faults", "slow-client")
 	require.Equal(t, exitOK, code, errs)
-	assert.Regexp(t, `beyond what Redlock promises: slow-client in \d+ of 30 runs, first with seed \d+`, out)
+	assert.Regexp(t, `beyond what Redlock promises: slow-client in \d+ of 3 runs, first with seed \d+`, out)
 }
 
 func TestSimRefusesWhatItCannotRun(t *testing.T) {
@@ -51,4 +52,18 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 		assert.Empty(t, out)
 		assert.Contains(t, errs, says)
 	}
+}
+
+// A history is known by its fingerprint, which finds it again.
+func TestSimFindsAHistoryAgain(t *testing.T) {
+	small := []string{"sim", "-q", "--seed", "5", "--clients", "2", "--for", "200ms", "--faults", "none"}
+	code, out, _ := runArgs(t, t.Context(), small...)
+	require.Equal(t, exitOK, code)
+	fingerprint := regexp.MustCompile(`fingerprint (\w+)`).FindStringSubmatch(out)[1]
+	code, again, _ := runArgs(t, t.Context(), append(small, "--fingerprint", fingerprint)...)
+	require.Equal(t, exitOK, code)
+	assert.Contains(t, again, fingerprint)
+	code, _, errs := runArgs(t, t.Context(), append(small, "--fingerprint", "0123456789abcdef")...)
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, errs, "other histories")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorumlock/redlock/internal/history"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // client is one process: a Redlock with a clock of its own, and paths to the nodes.
@@ -81,7 +82,7 @@ func (c *client) pause() {
 	c.mu.Unlock()
 	c.clock.pause()
 	for _, p := range c.paths {
-		p.set(func(p *path) { p.paused = true })
+		p.set(func(p *path) { p.held[redlocktest.ToClient]++ })
 	}
 }
 
@@ -95,7 +96,7 @@ func (c *client) resume() {
 	}
 	for _, p := range c.paths {
 		time.Sleep(time.Microsecond)
-		p.set(func(p *path) { p.paused = false })
+		p.set(func(p *path) { p.held[redlocktest.ToClient]-- })
 	}
 	time.Sleep(time.Microsecond)
 	if networkFirst {

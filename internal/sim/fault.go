@@ -27,35 +27,36 @@ func (w *world) inject(number int, f FaultPlan) {
 // fault says what a fault does, and what its end does; nil for one that is over at
 // once.
 func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
-	var p *path
 	var m *redlocktest.Master
-	if f.Client >= 0 && f.Node >= 0 {
-		p = w.clients[f.Client].paths[f.Node]
-	}
 	if f.Node >= 0 {
 		m = w.masters.Master(f.Node)
 	}
-	on := func(change func(p *path, on bool)) (func(), func()) {
-		return func() { p.set(func(p *path) { change(p, true) }) }, func() { p.set(func(p *path) { change(p, false) }) }
+	// on makes a fault of what it adds to each path that it hits.
+	on := func(change func(p *path, n int)) (func(), func()) {
+		hit := func(n int) {
+			for _, p := range w.hits(f) {
+				p.set(func(p *path) { change(p, n) })
+			}
+		}
+		return func() { hit(1) }, func() { hit(-1) }
 	}
 	switch f.Kind {
 	case Delay:
 		text = "slow"
-		begin, end = on(func(p *path, on bool) { p.slow = on })
+		begin, end = on(func(p *path, n int) { p.slow += n })
 	case Late:
 		text = "requests late"
 		late := w.plan.Clients[f.Client].NodeTimeout
-		begin, end = on(func(p *path, on bool) {
-			if p.late = 0; on {
-				p.late = late
-			}
-		})
+		if !f.Ask {
+			late = late * 2 / 5 // in time for the round, but not for a short ttl
+		}
+		begin, end = on(func(p *path, n int) { p.late += time.Duration(n) * late })
 	case LoseAsk:
 		text = "loses requests"
-		begin, end = on(func(p *path, on bool) { p.loseAsk = on })
+		begin, end = on(func(p *path, n int) { p.loseAsk += n })
 	case LoseReply:
 		text = "loses replies"
-		begin, end = on(func(p *path, on bool) { p.loseReply = on })
+		begin, end = on(func(p *path, n int) { p.loseReply += n })
 	case Partition:
 		text = "partition"
 		if !f.Reply {
@@ -63,13 +64,21 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 		} else if !f.Ask {
 			text = "partition of replies"
 		}
-		begin, end = on(func(p *path, on bool) { p.held = [2]bool{on && f.Ask, on && f.Reply} })
+		begin, end = on(func(p *path, n int) {
+			if f.Ask {
+				p.held[redlocktest.ToMaster] += n
+			}
+			if f.Reply {
+				p.held[redlocktest.ToClient] += n
+			}
+		})
 	case Refuse:
 		text = "refused"
-		begin, end = func() { p.Refuse(true); p.Break() }, func() { p.Refuse(false) }
+		refuse, accept := on(func(p *path, n int) { p.refused += n })
+		begin, end = func() { refuse(); w.cut(f) }, accept
 	case Break:
 		text = "connection cut"
-		begin = p.Break
+		begin = func() { w.cut(f) }
 	case Hang:
 		text = "hangs"
 		begin, end = m.Stall, m.Resume
@@ -93,4 +102,23 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 		begin, end = w.clients[f.Client].pause, w.clients[f.Client].resume
 	}
 	return begin, end, text
+}
+
+// hits lists the paths that a fault of the network hits: one, or all of a client.
+func (w *world) hits(f FaultPlan) []*path {
+	paths := w.clients[f.Client].paths
+	if f.Node >= 0 {
+		return paths[f.Node : f.Node+1]
+	}
+	return paths
+}
+
+// cut breaks connections, one after the other, so that a run can be repeated.
+func (w *world) cut(f FaultPlan) {
+	for i, p := range w.hits(f) {
+		if i > 0 {
+			time.Sleep(time.Microsecond)
+		}
+		p.Break()
+	}
 }

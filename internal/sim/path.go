@@ -14,14 +14,15 @@ type path struct {
 	*redlocktest.Path
 	base time.Duration
 
-	mu        sync.Mutex
-	random    [2]*rand.Rand // for each direction, as their order among each other is the scheduler's
-	slow      bool          // a long tail
-	late      time.Duration // requests take at least that much longer; 0: no
-	loseAsk   bool
-	loseReply bool
-	held      [2]bool // a partition
-	paused    bool    // its client stands still
+	mu     sync.Mutex
+	random [2]*rand.Rand // for each direction, as their order among each other is the scheduler's
+	// How many faults do this to it.
+	slow      int           // a long tail
+	late      time.Duration // requests take at least that much longer
+	loseAsk   int
+	loseReply int
+	refused   int
+	held      [2]int // a partition; or its client stands still
 }
 
 func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
@@ -42,7 +43,7 @@ func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 	defer p.mu.Unlock()
 	r := p.random[d]
 	delay := p.base/2 + between(r, 1, p.base)
-	if p.slow {
+	if p.slow > 0 {
 		delay += time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
 	}
 	if p.late > 0 && d == redlocktest.ToMaster {
@@ -52,14 +53,15 @@ func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 	if d == redlocktest.ToClient {
 		loses = p.loseReply
 	}
-	return delay, loses && r.Float64() < lossOf
+	return delay, loses > 0 && r.Float64() < lossOf
 }
 
 // set changes the path, and holds or heals as that demands.
 func (p *path) set(f func(p *path)) {
 	p.mu.Lock()
 	f(p)
-	ask, reply := p.held[redlocktest.ToMaster], p.held[redlocktest.ToClient] || p.paused
+	ask, reply, refused := p.held[redlocktest.ToMaster] > 0, p.held[redlocktest.ToClient] > 0, p.refused > 0
 	p.mu.Unlock()
 	p.Hold(ask, reply)
+	p.Refuse(refused)
 }

@@ -98,8 +98,8 @@ type FaultPlan struct {
 	At     time.Duration
 	For    time.Duration // 0: over at once
 	Client int           // from 0; -1: none in particular
-	Node   int           // from 0; -1: none in particular
-	Ask    bool          // a partition: requests are held
+	Node   int           // from 0; -1: none in particular, or all
+	Ask    bool          // a partition: requests are held; late: later than the round
 	Reply  bool          // a partition: replies are held
 }
 
@@ -214,7 +214,7 @@ func drawClient(r *rand.Rand, slow bool) ClientPlan {
 		c.Rate = ill
 	}
 	for range 3 {
-		c.TTLs = append(c.TTLs, pick(r, 100*time.Millisecond, 250*time.Millisecond+900*time.Microsecond, 500*time.Millisecond+999*time.Microsecond, longest))
+		c.TTLs = append(c.TTLs, pick(r, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond+900*time.Microsecond, 500*time.Millisecond+999*time.Microsecond, longest))
 	}
 	return c
 }
@@ -243,6 +243,7 @@ func drawFaults(r *rand.Rand, p Plan) []FaultPlan {
 		if at >= p.For {
 			return faults
 		}
+		wide := r.IntN(4) == 0
 		group := string(f.Kind)
 		switch f.Kind {
 		case Hang, Crash, AmnesiaOK, Amnesia:
@@ -266,8 +267,11 @@ func drawFaults(r *rand.Rand, p Plan) []FaultPlan {
 		default:
 			f.For = min(f.For, 2*time.Second)
 		}
-		if !slices.Contains([]Kind{Hang, Crash, AmnesiaOK, Amnesia, Flush, JumpBack, JumpAhead}, f.Kind) || f.Client >= 0 {
+		if f.Client >= 0 {
 			group = fmt.Sprint(f.Kind, " of ", f.Client)
+			if wide {
+				f.Node = -1 // all of the client's paths at once
+			}
 		}
 		group = fmt.Sprint(group, " at ", f.Node)
 		if at < free[group] {
