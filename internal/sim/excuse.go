@@ -69,7 +69,7 @@ func (p Plan) lost(events []history.Event, l history.Lock, at time.Duration) Kin
 		for i, f := range p.Faults {
 			forgets := f.Kind == Amnesia || f.Kind == JumpAhead
 			s := had[node]
-			if forgets && f.Node == node-1 && s.from <= f.At && f.At < min(s.to, by) && !slices.Contains(p.Config.Without, i+1) {
+			if forgets && f.Node == node-1 && s.from <= f.At && f.At < s.to && f.At <= by && !slices.Contains(p.Config.Without, i+1) {
 				return f.Kind
 			}
 		}

@@ -126,7 +126,7 @@ const patience = 30 * time.Second
 func (w *world) finish(c *client) {
 	r := stream(w.plan.Config.Seed, "finish", c.index)
 	for k := range w.plan.Keys {
-		key := fmt.Sprintf("k%d", 1+k)
+		key := keyName(k)
 		c.sleep(background, exp(r, 5*time.Millisecond))
 		ctx, cancel := context.WithTimeout(background, w.patience())
 		op := c.begin(key)

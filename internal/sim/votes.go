@@ -10,7 +10,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// vote is a command that a node executed.
+// vote is a command that a node executed, or, without a text, a change that came of
+// itself.
 type vote struct {
 	at           time.Duration
 	node, client int // from 0
@@ -88,10 +89,19 @@ func wrong(verb, value string, before, now stored, at time.Duration) string {
 func (w *world) jumped(node int, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for place, s := range w.stored {
-		if place.node == node && s.until > w.now() {
-			w.stored[place] = stored{s.value, s.until - d}
+	now := w.now()
+	for k := range w.plan.Keys {
+		place := storage{node, keyName(k)}
+		s, known := w.stored[place]
+		if !known || s.until <= now {
+			continue
 		}
+		v := vote{at: now, node: node, key: place.key, change: history.Stored, owner: s.value, until: s.until - d}
+		if v.until <= now {
+			v.change, v.until = history.Removed, 0
+		}
+		w.votes = append(w.votes, v)
+		w.stored[place] = stored{s.value, s.until - d}
 	}
 }
 
@@ -167,10 +177,11 @@ func (w *world) own(value string, client, op int) {
 func (w *world) history() []history.Event {
 	w.checkVotes()
 	for _, v := range w.votes {
-		whose := w.values[v.value]
-		w.log.Add(history.Event{
-			At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Op: whose.op, Key: v.key, Text: v.text,
-		})
+		if v.text != "" {
+			w.log.Add(history.Event{
+				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Op: w.values[v.value].op, Key: v.key, Text: v.text,
+			})
+		}
 		if v.change != "" {
 			owner := w.values[v.owner]
 			w.log.Add(history.Event{

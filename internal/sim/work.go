@@ -20,7 +20,7 @@ func (w *world) work(c *client, worker int) {
 	r := stream(w.plan.Config.Seed, "worker", c.index, worker)
 	for w.now() < w.plan.For {
 		c.sleep(background, exp(r, 20*time.Millisecond))
-		key := fmt.Sprintf("k%d", 1+r.IntN(w.plan.Keys))
+		key := keyName(r.IntN(w.plan.Keys))
 		if r.IntN(6) == 0 && !w.plan.pauses(c.index) {
 			c.do(r, key, pick(r, plan.TTLs...))
 			continue
@@ -31,6 +31,8 @@ func (w *world) work(c *client, worker int) {
 		}
 	}
 }
+
+func keyName(i int) string { return fmt.Sprintf("k%d", 1+i) }
 
 // exp is a random time of mean d, and not 0.
 func exp(r *rand.Rand, d time.Duration) time.Duration {

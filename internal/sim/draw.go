@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+)
+
+// stream is the source of one part of the run. Each part has its own, so that what
+// one part draws does not change another's.
+func stream(seed uint64, part string, numbers ...int) *rand.Rand {
+	h := uint64(14695981039346656037) // FNV-1a
+	add := func(b uint64) { h = (h ^ b) * 1099511628211 }
+	for _, c := range []byte(part) {
+		add(uint64(c))
+	}
+	for _, n := range numbers {
+		add(uint64(n) + 257)
+	}
+	return rand.New(rand.NewPCG(seed, h))
+}
+
+// Draw makes the plan.
+func Draw(c Config) (Plan, error) {
+	if err := c.validate(); err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Config: c, Nodes: c.Nodes, For: c.For, Kinds: c.Faults}
+	r := stream(c.Seed, "size")
+	nodes := pick(r, 1, 2, 3, 3, 3, 4, 5, 5, 5, 7)
+	clients := pick(r, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8)
+	span := between(r, 1500*time.Millisecond, 3500*time.Millisecond)
+	p.Keys = pick(r, 1, 1, 1, 2)
+	if p.Nodes == 0 {
+		p.Nodes = nodes
+	}
+	if c.Clients > 0 {
+		clients = c.Clients
+	}
+	if p.For == 0 {
+		p.For = span.Truncate(time.Millisecond)
+	}
+	if p.Kinds == nil {
+		p.Kinds = drawKinds(stream(c.Seed, "kinds"))
+	}
+	p.Long = leavesNothing(p.Kinds) && r.IntN(4) > 0
+	for i := range clients {
+		client := drawClient(stream(c.Seed, "client", i), slices.Contains(p.Kinds, SlowClient))
+		if p.Long {
+			client.TTLs = append(client.TTLs, veryLong)
+		}
+		p.Clients = append(p.Clients, client)
+	}
+	p.Faults = drawFaults(stream(c.Seed, "faults"), p)
+	for _, n := range c.Without {
+		if n < 1 || n > len(p.Faults) {
+			return Plan{}, fmt.Errorf("without has %d, but faults are numbered 1 to %d", n, len(p.Faults))
+		}
+	}
+	return p, nil
+}
+
+// drawKinds switches half of the kinds off: faults hide each other, so a run with
+// fewer kinds goes deeper. One run in six is beyond what Redlock promises.
+func drawKinds(r *rand.Rand) []Kind {
+	kinds := []Kind{}
+	long := r.IntN(3) == 0 // see leavesNothing
+	for _, k := range Within {
+		if r.IntN(2) == 0 && (!long || leavesNothing([]Kind{k})) {
+			kinds = append(kinds, k)
+		}
+	}
+	if r.IntN(6) == 0 {
+		kinds = append(kinds, pick(r, Beyond...))
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+func drawClient(r *rand.Rand, slow bool) ClientPlan {
+	c := ClientPlan{
+		Offset:      between(r, -6*time.Hour, 6*time.Hour),
+		Drift:       pick(r, clock.DefaultDrift, clock.DefaultDrift, clock.Drift{Factor: 0.05, Floor: time.Millisecond}, clock.Drift{Floor: 1}),
+		NodeTimeout: pick(r, 30*time.Millisecond, 60*time.Millisecond, 120*time.Millisecond, 200*time.Millisecond),
+		Workers:     pick(r, 1, 1, 2, 3),
+		Careful:     r.IntN(2) == 0,
+	}
+	// From as slow as the drift allows for to twice that much too fast.
+	c.Rate = 1 - c.Drift.Factor + r.Float64()*3*c.Drift.Factor
+	if r.IntN(4) == 0 {
+		c.Rate = 1 - c.Drift.Factor
+	}
+	if ill := 0.5 + 0.4*r.Float64(); slow && r.IntN(2) == 0 {
+		c.Rate = ill
+	}
+	for range 3 {
+		c.TTLs = append(c.TTLs, pick(r, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond+900*time.Microsecond, 500*time.Millisecond+999*time.Microsecond, longest))
+	}
+	return c
+}
+
+// drawFaults plans faults at random instants. Two faults of one kind do not meet on
+// one target, so that the end of one is not the end of the other.
+func drawFaults(r *rand.Rand, p Plan) []FaultPlan {
+	var kinds []Kind
+	for _, k := range p.Kinds {
+		if k != Cancel && k != SlowClient { // those are in the clients
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	var faults []FaultPlan
+	free := map[string]time.Duration{}
+	pace := between(r, 40*time.Millisecond, 300*time.Millisecond) // between faults, on average
+	for at := time.Duration(0); ; {
+		at += time.Duration(r.ExpFloat64()*float64(pace)) + 1
+		if at >= p.For {
+			return faults
+		}
+		f := FaultPlan{Kind: pick(r, kinds...), At: at, Client: r.IntN(len(p.Clients)), Node: r.IntN(p.Nodes)}
+		if target := f.draw(r); at >= free[target] {
+			free[target] = at + f.For + time.Millisecond
+			faults = append(faults, f)
+		}
+	}
+}
+
+// draw decides how long the fault lasts and what it hits, and names that.
+func (f *FaultPlan) draw(r *rand.Rand) (target string) {
+	f.For = min(time.Duration(r.ExpFloat64()*float64(400*time.Millisecond)), 2*time.Second)
+	switch f.Kind {
+	case AmnesiaOK:
+		f.For += longest
+	case Amnesia:
+		f.For = between(r, time.Millisecond, 50*time.Millisecond)
+	case Pause:
+		f.For = between(r, 20*time.Millisecond, 2*longest)
+	case Break, Flush:
+		f.For = 0
+	case JumpBack, JumpAhead:
+		f.For = between(r, 50*time.Millisecond, longest) // how far
+	}
+	switch f.Kind {
+	case Hang, Crash, AmnesiaOK, Amnesia:
+		f.Client = -1
+		return fmt.Sprint("node ", f.Node)
+	case Flush, JumpBack, JumpAhead:
+		f.Client = -1
+		return fmt.Sprint(f.Kind, r.Uint64()) // as often as they like
+	case Pause:
+		f.Node = -1
+		return fmt.Sprint("client ", f.Client)
+	}
+	way := r.IntN(3)
+	f.Ask, f.Reply = way != 1, way != 2
+	if r.IntN(4) == 0 {
+		f.Node = -1 // all of the client's paths at once
+	}
+	return fmt.Sprint(f.Kind, f.Client, f.Node)
+}
+
+// pauses tells that the client will stand still at some time.
+func (p Plan) pauses(client int) bool {
+	return slices.ContainsFunc(p.Faults, func(f FaultPlan) bool { return f.Kind == Pause && f.Client == client })
+}
+
+func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }
+
+// between draws to the nanosecond: no two things happen at the same instant.
+func between(r *rand.Rand, from, to time.Duration) time.Duration {
+	return from + time.Duration(r.Int64N(int64(to-from)))
+}
