@@ -44,11 +44,11 @@ one lock, whether everybody got it in the end, whether anything was left behind.
 One seed prints its timeline and the verdict; the same seed gives the same
 history again. --seeds runs many, and prints what failed and how to repeat it.
 
-What is not given is drawn from the seed. Faults are, within what Redlock
-promises: ` + kindList(sim.Within) + `;
+What is not given is drawn from the seed. Faults are, within what Redlock promises:
+` + kindList(sim.Within) + `;
 and beyond it, where violations are shown and counted but are no failure:
-` + kindList(sim.Beyond) + `. --faults also takes
-within, beyond and none.
+` + kindList(sim.Beyond) + `.
+--faults also takes within, beyond and none.
 
 The exit status is 0 if the locks excluded, 1 after a violation, and 64 if the
 command line is wrong.`,
@@ -76,20 +76,20 @@ command line is wrong.`,
 	return cmd
 }
 
+// kindList is a list of kinds for the help, in lines of its width.
 func kindList(kinds []sim.Kind) string {
 	var s strings.Builder
 	width := 0
 	for i, k := range kinds {
-		if i > 0 {
+		switch width += len(k) + len(", "); {
+		case i == 0:
+		case width > 72:
+			s.WriteString(",\n")
+			width = len(k)
+		default:
 			s.WriteString(", ")
-			width += 2
-		}
-		if width+len(k) > 70 {
-			s.WriteString("\n")
-			width = 0
 		}
 		s.WriteString(string(k))
-		width += len(k)
 	}
 	return s.String()
 }
@@ -113,6 +113,9 @@ func (f *simFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		return f.many(cmd, from, to)
+	}
+	if f.first || f.stopAfter != 0 {
+		return usagef("--first and --stop-after go with --seeds")
 	}
 	f.config.Seed = f.seed
 	return f.one(cmd)

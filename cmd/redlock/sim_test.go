@@ -44,6 +44,7 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 		"want a range":           {"--seeds", "9-1"},
 		`"x-y"`:                  {"--seeds", "x-y"},
 		"--seeds goes with none": {"--seeds", "1-2", "--seed", "3"},
+		"go with --seeds":        {"--first"},
 		"without has 99":         {"--without", "99", "--faults", "none"},
 		"no arguments":           {"42"},
 	} {
