@@ -90,7 +90,9 @@ func (c *Call[T]) take(now time.Time) bool {
 		r.mu.Unlock()
 		return false
 	}
-	if late := r.kept() && !now.Before(r.spec.KeepUntil) ||
+	// What is kept goes once in any case: a node that stood still for longer than the
+	// ttl may have begun to count just now.
+	if late := r.kept() && c.sent && !now.Before(r.spec.KeepUntil) ||
 		!r.kept() && now.Sub(r.start) >= r.timeout; late {
 		r.count(c, Failed, 0, ErrNotSent)
 		c.end(Failed)

@@ -27,7 +27,7 @@ func NewGroup[T any](carriers []Carrier[T], clk clock.Clock, timeout time.Durati
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel}
 	for _, carrier := range carriers {
-		l := newLane(carrier, clk)
+		l := newLane(carrier, clk, timeout)
 		g.lanes = append(g.lanes, l)
 		g.running.Go(func() error {
 			l.run(ctx)

@@ -47,6 +47,7 @@ type Carrier[T any] interface {
 type lane[T any] struct {
 	carrier Carrier[T]
 	clock   clock.Clock
+	timeout time.Duration // a node that leaves a batch unanswered for that long hangs
 	wake    chan struct{} // holds one wake-up
 
 	mu      sync.Mutex
@@ -61,10 +62,11 @@ type lane[T any] struct {
 	live  []*Call[T] // those of batch that are still wanted
 	owed  []*Call[T] // kept calls whose fate is unknown
 	retry time.Duration
+	final bool // batch was picked when the lane was closing
 }
 
-func newLane[T any](carrier Carrier[T], clk clock.Clock) *lane[T] {
-	return &lane[T]{carrier: carrier, clock: clk, wake: make(chan struct{}, 1)}
+func newLane[T any](carrier Carrier[T], clk clock.Clock, timeout time.Duration) *lane[T] {
+	return &lane[T]{carrier: carrier, clock: clk, timeout: timeout, wake: make(chan struct{}, 1)}
 }
 
 // submit queues the call, or ends it at once when the lane cannot take it.
@@ -185,19 +187,22 @@ func (l *lane[T]) run(ctx context.Context) {
 		}
 		due = false
 
-		silent := false
+		silent, hung := false, false
 		if l.claim() {
+			began := l.clock.Now()
 			l.carrier.Carry(ctx, l.live)
 			busy = l.clock.Now()
+			hung = busy.Sub(began) >= l.timeout
 			if !running {
 				running = true
 				rest.Reset(idleRest)
 			}
 			silent = l.settle(busy)
 		}
-		closing := l.clear()
-		if closing && silent {
-			return // the node does not answer: do not wait for another batch
+		// A node that hangs is not waited for again. One whose connection broke
+		// may answer on another: it gets what was queued behind.
+		if closing := l.clear(); closing && silent && (hung || l.final) {
+			return
 		}
 		if len(l.owed) > 0 {
 			repeat.Reset(l.retry)
@@ -218,8 +223,9 @@ const (
 func (l *lane[T]) pick(due bool) picked {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.final = l.closing
 	n := min(len(l.queue), maxBatch)
-	if n > 0 || due {
+	if n > 0 || due || l.closing { // the last chance of what is owed
 		m := min(len(l.owed), maxBatch)
 		if l.retry > 0 {
 			m = min(m, fewOwed) // the node has not answered: find out with a few

@@ -117,6 +117,9 @@ func hunt(ctx context.Context, root string, m mutant, seeds int) (catch, error) 
 		return catch{mutant: m}, nil
 	}
 	match := violated.FindSubmatch(out)
+	if match == nil && bytes.Contains(append([]byte("\n"), out...), []byte("\npanic: ")) {
+		return catch{mutant: m, seed: seeds, how: "crash"}, nil // in a goroutine of the library's
+	}
 	if match == nil {
 		return catch{mutant: m}, fmt.Errorf("mutant %s: %w\n%s", m.name, err, bytes.TrimSpace(out))
 	}

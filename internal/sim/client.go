@@ -30,6 +30,7 @@ type client struct {
 	ops  int
 	held map[int]*redlock.Lock // by op, while they may be believed in
 	wake chan struct{}         // closed unless the client stands still
+	woke time.Duration         // when it last went on; Never while it stands still
 }
 
 func (w *world) newClient(i int) *client {
@@ -78,7 +79,7 @@ func (r reader) Read(p []byte) (int, error) {
 func (c *client) pause() {
 	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Paused, Client: c.index + 1})
 	c.mu.Lock()
-	c.wake = make(chan struct{})
+	c.wake, c.woke = make(chan struct{}), history.Never
 	c.mu.Unlock()
 	c.clock.pause()
 	for _, p := range c.paths {
@@ -104,6 +105,7 @@ func (c *client) resume() {
 	}
 	c.mu.Lock()
 	close(c.wake)
+	c.woke = c.w.now()
 	c.mu.Unlock()
 }
 

@@ -18,7 +18,7 @@ type Excuse struct {
 // explains, and those that nothing does.
 func (r *Result) judge(found []history.Violation) {
 	slices.SortStableFunc(found, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
-	overlaps := map[string]Kind{} // keys on which holds are excused to overlap
+	overlaps := map[string]Excuse{} // the first that is excused, by key
 	var left []history.Violation
 	for _, v := range found {
 		why := excuse(r.Plan, r.Events, v)
@@ -27,14 +27,14 @@ func (r *Result) judge(found []history.Violation) {
 			continue
 		}
 		r.Excused = append(r.Excused, Excuse{Violation: v, Kind: why})
-		if v.Rule == history.Exclusion {
-			overlaps[v.Key] = why
+		if _, known := overlaps[v.Key]; v.Rule == history.Exclusion && !known {
+			overlaps[v.Key] = Excuse{v, why}
 		}
 	}
 	for _, v := range left {
-		if why := overlaps[v.Key]; v.Rule == history.Model && why != "" {
-			// Where holds overlap there is no order either.
-			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: why})
+		if first, any := overlaps[v.Key]; v.Rule == history.Model && any && v.At >= first.At {
+			// Since holds overlapped there is no order either.
+			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: first.Kind})
 		} else {
 			r.Violations = append(r.Violations, v)
 		}
@@ -49,8 +49,13 @@ func excuse(p Plan, events []history.Event, v history.Violation) Kind {
 	if !slices.Contains([]string{history.Exclusion, history.Context, Coverage}, v.Rule) {
 		return ""
 	}
-	if c := p.Clients[v.Locks[0].Client-1]; c.Rate < 1-c.Drift.Factor {
-		return SlowClient
+	first := v.Locks[0]
+	if c := p.Clients[first.Client-1]; c.Rate < 1-c.Drift.Factor {
+		// By a true clock its keys live for as long as it believes by its own.
+		asked := askedAt(events, first)
+		if v.Rule == Coverage || v.At >= asked+time.Duration(float64(first.Until-asked)*c.Rate) {
+			return SlowClient
+		}
 	}
 	for _, l := range v.Locks {
 		if kind := p.lost(events, l, v.At); kind != "" {
@@ -100,4 +105,14 @@ func (p Plan) lost(events []history.Event, l history.Lock, at time.Duration) Kin
 		}
 	}
 	return ""
+}
+
+// askedAt is when the lock was asked for.
+func askedAt(events []history.Event, l history.Lock) time.Duration {
+	for _, e := range events {
+		if e.Kind == history.Asked && e.Client == l.Client && e.Op == l.Op {
+			return e.At
+		}
+	}
+	return l.Asked
 }

@@ -20,6 +20,9 @@ const (
 	Valid      = "valid"      // a lock is valid when it is handed out
 	Owner      = "owner"      // nobody touches somebody else's key, extending creates and shortens none
 	Loss       = "loss"       // Do does not return nil after a loss
+	Told       = "told"       // what an operation returns fits what the nodes said
+	Prompt     = "prompt"     // an operation returns in time
+	Calm       = "calm"       // without faults, each operation does what it says
 	Quiet      = "quiet"      // when everything has been released, nobody acquires or extends
 	Goroutines = "goroutines" // neither is a goroutine
 	Panics     = "panic"
@@ -122,15 +125,16 @@ func (w *world) look() (stop func()) {
 // up, which takes a default client of go-redis 5 s, and for the others' turns.
 const patience = 30 * time.Second
 
-// finish takes every lock once more, without faults.
-func (w *world) finish(c *client) {
-	r := stream(w.plan.Config.Seed, "finish", c.index)
+// finish takes every lock once more, without faults. All goroutines of a client do, so
+// that a line in which somebody once gave up still moves.
+func (w *world) finish(c *client, worker int) {
+	r := stream(w.plan.Config.Seed, "finish", c.index, worker)
 	for k := range w.plan.Keys {
 		key := keyName(k)
 		c.sleep(background, exp(r, 5*time.Millisecond))
 		ctx, cancel := context.WithTimeout(background, w.patience())
 		op := c.begin(key)
-		l, err := c.lock.Acquire(ctx, key, longest)
+		l, err := c.lock.Acquire(ctx, key, w.plan.longest())
 		cancel()
 		if err != nil {
 			c.say(history.Denied, op, key, 0, err)
@@ -157,6 +161,22 @@ func (w *world) patience() time.Duration {
 // settled is how long clean-ups may take when nothing fails any more: a default
 // client of go-redis gives a connection up after 5 s, and dials as long.
 const settled = 15 * time.Second
+
+// prompt checks that an operation which began then took no longer than some of the
+// client's NodeTimeouts and what its caller had patience for. It takes no time itself,
+// so anything but a client that stood still keeps to that.
+func (w *world) prompt(c *client, what string, op int, key string, began time.Duration, rounds int, patience time.Duration) {
+	limit := time.Duration(float64(time.Duration(rounds)*w.plan.Clients[c.index].NodeTimeout+patience) / c.clock.rate)
+	c.mu.Lock()
+	stood := c.woke > began
+	c.mu.Unlock()
+	if took := w.now() - began; !stood && took > limit+time.Millisecond {
+		w.report(history.Violation{
+			At: w.now(), Rule: Prompt, Key: key,
+			Text: fmt.Sprintf("client %d's %s #%d took %v, longer than %v", c.index+1, what, op, took, limit),
+		})
+	}
+}
 
 // leftovers looks for keys when all ttls are over, in a long run long before, and for
 // clients that still want some.

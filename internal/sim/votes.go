@@ -55,7 +55,13 @@ func (w *world) observe(node int) {
 		if verb == "acquire" && w.values[value] == (holder{}) {
 			w.values[value] = holder{client: v.client}
 		}
+		if verb == "extend" {
+			w.extended[value] = true // and may be topped up, by several
+		}
 		place := storage{node, key}
+		if said(x.Reply) == "refused" && verb == "acquire" && held == value && !w.extended[value] {
+			v.wrong = "was sent again"
+		}
 		if before := w.stored[place]; before != now {
 			v.wrong = wrong(verb, value, before, now, v.at)
 			switch {

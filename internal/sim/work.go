@@ -53,7 +53,13 @@ func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool)
 		ask = c.lock.Acquire
 	}
 	op := c.begin(key)
+	began := c.w.now()
 	l, err := ask(ctx, key, ttl)
+	if !wait {
+		patience = 0
+	}
+	// A round, and the clean-up of those that answered and of those that did not.
+	c.w.prompt(c, "acquisition", op, key, began, 3, patience)
 	if err != nil {
 		c.say(history.Denied, op, key, 0, err)
 		c.gate()
@@ -162,7 +168,9 @@ func (c *client) extend(r *rand.Rand, l *redlock.Lock, op int, ttl time.Duration
 		defer c.clock.AfterFunc(exp(r, 5*time.Millisecond), cancel).Stop()
 	}
 	c.say(history.Extending, op, l.Key(), 0, nil)
+	began := c.w.now()
 	err := l.Extend(ctx, ttl)
+	c.w.prompt(c, "extension", op, l.Key(), began, 1, 0)
 	if err != nil {
 		c.say(history.NotExtended, op, l.Key(), 0, err)
 	} else {
@@ -177,7 +185,9 @@ func (c *client) release(ctx context.Context, l *redlock.Lock, op int) {
 	delete(c.held, op)
 	c.mu.Unlock()
 	c.say(history.Releasing, op, l.Key(), c.until(l), nil)
+	began := c.w.now()
 	err := l.Release(ctx)
+	c.w.prompt(c, "release", op, l.Key(), began, 1, 0)
 	c.say(history.Released, op, l.Key(), 0, err)
 	c.gate()
 }

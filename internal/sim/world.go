@@ -45,12 +45,13 @@ func Run(c Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, uncovered: map[holder]bool{}}
+	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, extended: map[string]bool{}, uncovered: map[holder]bool{}}
 	w.inBubble(w.run)
 
 	r := Result{Plan: p, Events: w.history()} // which may find violations
 	found := append(w.violations, history.Check(r.Events)...)
 	found = append(found, history.CheckContexts(r.Events)...)
+	found = append(found, w.checkTold(r.Events)...)
 	r.judge(append(found, checkValid(r.Events)...))
 	for _, e := range r.Events {
 		switch e.Kind {
@@ -76,6 +77,7 @@ type world struct {
 	votes      []vote
 	values     map[string]holder
 	stored     map[storage]stored
+	extended   map[string]bool // values that were extended
 	uncovered  map[holder]bool
 }
 
@@ -153,10 +155,16 @@ func (w *world) run() {
 
 	// and must come to an end without.
 	for _, c := range w.clients {
-		work.Go(func() { w.finish(c) })
+		for i := range w.plan.Clients[c.index].Workers {
+			work.Go(func() { w.finish(c, i) })
+		}
 	}
 	work.Wait()
 	w.leftovers()
+	for _, c := range w.clients {
+		work.Go(func() { w.calm(c) })
+	}
+	work.Wait()
 	for _, c := range w.clients {
 		work.Go(func() { w.must(c.lock.Close()) })
 	}

@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// calm takes a client through a lock's life on a key of its own, when nothing fails
+// any more and nobody else wants it. Under faults most outcomes have an excuse; here
+// each operation has one right answer, whatever the client's clock and the number of
+// nodes. It ends with Close, of a client that still holds one lock and waits for it.
+//
+// A client whose clock is slower than its drift allows for loses what it keeps alive.
+func (w *world) calm(c *client) {
+	if plan := w.plan.Clients[c.index]; plan.Rate < 1-plan.Drift.Factor {
+		return
+	}
+	key := fmt.Sprintf("own%d", 1+c.index)
+	want := func(what string, ok bool, got any) {
+		if !ok {
+			w.report(history.Violation{At: w.now(), Rule: Calm, Key: key, Text: fmt.Sprintf("client %d %s: %v", c.index+1, what, got)})
+		}
+	}
+	left := func(l *redlock.Lock) time.Duration { return l.Until().Sub(c.clock.Now()) }
+	has := func(l *redlock.Lock) (nodes int) {
+		for _, m := range w.masters.All() {
+			if value, err := m.Miniredis().Get(l.Key()); err == nil && value == l.Value() {
+				nodes++
+			}
+		}
+		return nodes
+	}
+	forget := func(nodes int) {
+		for i, m := range w.masters.All()[:nodes] {
+			m.Miniredis().Del(key)
+			w.mu.Lock()
+			delete(w.stored, storage{i, key})
+			w.mu.Unlock()
+		}
+	}
+	gone := func(key string) bool {
+		for _, m := range w.masters.All() {
+			if m.Miniredis().Exists(key) {
+				return false
+			}
+		}
+		return true
+	}
+	take := func(ttl time.Duration) *redlock.Lock {
+		ctx, cancel := context.WithTimeout(background, patience)
+		defer cancel()
+		l, err := c.lock.Acquire(ctx, key, ttl)
+		want("did not get its own lock", err == nil, err)
+		return l
+	}
+	cut := func(n int, paths ...*path) {
+		for _, p := range paths {
+			p.set(func(p *path) { p.held[redlocktest.ToMaster] += n })
+		}
+	}
+	over, cancel := context.WithCancel(background)
+	cancel()
+
+	c.sleep(background, settled) // nobody waits for a dead connection any more
+
+	// A lock that is kept alive lives, and so does that of Do.
+	brief := 100 * time.Millisecond
+	err := c.lock.Do(background, key, brief, func(ctx context.Context) error {
+		c.sleep(ctx, 3*brief)
+		return context.Cause(ctx)
+	})
+	want("lost the lock of its Do", err == nil, err)
+	l := take(brief)
+	if l == nil {
+		return
+	}
+	l.KeepAlive()
+	c.sleep(l.Context(), 3*brief)
+	want("lost a lock that it kept alive", l.Context().Err() == nil, context.Cause(l.Context()))
+
+	// It goes on with the last ttl, and grows back where it was lost.
+	err = l.Extend(background, longest)
+	want("could not extend its lock", err == nil && left(l) > longest/2, err)
+	forget(w.plan.Nodes - quorum.Size(w.plan.Nodes))
+	c.sleep(l.Context(), longest)
+	want("kept its lock alive with another ttl than the last", left(l) > longest/2, left(l))
+	want("did not give its lock back to the nodes that lost it", has(l) == w.plan.Nodes, has(l))
+
+	// Others cannot have it, and leave nothing.
+	_, err = c.lock.TryAcquire(background, key, longest)
+	want("is not told that the key is held", errors.Is(err, redlock.ErrHeld), err)
+
+	// Released once, whatever the context says, it is gone everywhere, also where an
+	// extension is about to give it back.
+	forget(w.plan.Nodes - quorum.Size(w.plan.Nodes))
+	err = l.Extend(background, longest)
+	want("could not extend what a majority has", err == nil, err)
+	err = l.Release(over)
+	want("could not release its lock", err == nil, err)
+	err = l.Release(background)
+	want("released its lock twice", errors.Is(err, redlock.ErrReleased) && !errors.Is(err, redlock.ErrNotHeld), err)
+	c.sleep(background, brief)
+	want("left its lock behind", has(l) == 0, has(l))
+
+	// A renewal without a quorum is tried again. Who asks meanwhile is told why not,
+	// and what his requests do when they arrive is undone.
+	if l = take(longest); l != nil {
+		l.KeepAlive()
+		c.sleep(l.Context(), longest*3/10)
+		cut(1, c.paths...)
+		_, err = c.lock.TryAcquire(background, key+"+", brief)
+		want("is not told that there is no quorum", errors.Is(err, redlock.ErrNoQuorum), err)
+		c.sleep(l.Context(), longest/5)
+		cut(-1, c.paths...)
+		c.sleep(background, brief/2)
+		want("left what was granted late", gone(key+"+"), "")
+		c.sleep(l.Context(), longest)
+		want("gave up a lock after one renewal in vain", l.Context().Err() == nil, context.Cause(l.Context()))
+		err = l.Release(background)
+		want("could not release its lock", err == nil, err)
+	}
+
+	// What most nodes have lost is lost at once.
+	if l = take(veryLong); l != nil {
+		c.sleep(background, brief) // also for the nodes that were not waited for
+		forget(max(w.plan.Nodes-1, 1))
+		err = l.Extend(background, veryLong)
+		want("is not told of its loss", errors.Is(err, redlock.ErrNotHeld) && errors.Is(context.Cause(l.Context()), redlock.ErrNotHeld), err)
+		c.sleep(background, brief)
+		want("gave a lost lock back to nodes", has(l) <= 1, has(l))
+		err = l.Release(background)
+		want("released what it had lost", errors.Is(err, redlock.ErrNotHeld), err)
+	}
+
+	// A release that was lost is asked again, by itself and at the latest by Close.
+	if c.index%2 == 0 {
+		for _, wait := range []time.Duration{2 * time.Second, brief / 10} {
+			if l = take(veryLong); l == nil {
+				return
+			}
+			c.sleep(background, brief)
+			c.paths[0].set(func(p *path) { p.loseAsk++ })
+			_ = l.Release(background)
+			c.sleep(background, brief/10)
+			c.paths[0].set(func(p *path) { p.loseAsk-- })
+			c.sleep(background, wait)
+			if wait < brief {
+				w.must(c.lock.Close())
+			}
+			want("left behind what it had released", gone(key), has(l))
+		}
+		return
+	}
+
+	// Close releases what is held, and ends who waits.
+	if l = take(veryLong); l == nil {
+		return
+	}
+	waits := make(chan error)
+	go func() {
+		_, err := c.lock.Acquire(background, key, longest)
+		waits <- err
+	}()
+	c.sleep(background, brief)
+	w.must(c.lock.Close())
+	err = <-waits
+	want("waits for a lock though it is closed", errors.Is(err, redlock.ErrClosed), err)
+	want("holds a lock though it is closed", errors.Is(context.Cause(l.Context()), redlock.ErrClosed), context.Cause(l.Context()))
+	want("closed, and left its lock behind", gone(key), has(l))
+}

@@ -1,0 +1,84 @@
+package redlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// What is owed to a node that answers again is sent before Close is through.
+func TestCloseSendsWhatIsOwed(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		r := b.client(redlock.Config{})
+		l, err := r.Acquire(context.Background(), "key", time.Minute)
+		require.NoError(b, err)
+		b.settle()
+		b.masters.Master(0).LoseRequests(1)
+		require.NoError(b, l.Release(context.Background()))
+		time.Sleep(time.Millisecond) // node 0 lost the release; it is owed
+		require.NoError(b, r.Close())
+		assert.False(b, b.masters.Master(0).Miniredis().Exists("key"), "Close left the key on a node that answers")
+	})
+}
+
+// A late grant is taken back, also if the ttl is over by the client's clock: the node
+// began to count when it executed the SET.
+func TestALateGrantIsTakenBackWhenTheTTLIsOver(t *testing.T) {
+	for _, name := range []string{"release", "clean-up"} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 3, redlock.Config{}, func(b *bed) {
+				b.warm()
+				b.masters.Master(0).Stall()
+				if name == "clean-up" {
+					b.masters.Master(1).Stall()
+				}
+				l, err := b.lock.TryAcquire(context.Background(), "key", 300*time.Millisecond)
+				if name == "release" {
+					require.NoError(b, err)
+					require.NoError(b, l.Release(context.Background()))
+				} else {
+					require.Error(b, err)
+				}
+				time.Sleep(time.Second) // far less than what the lane waits for an answer
+				b.masters.Master(0).Resume()
+				b.masters.Master(1).Resume()
+				time.Sleep(50 * time.Millisecond)
+				assert.False(b, b.masters.Master(0).Miniredis().Exists("key"), "the late grant stays for %v", b.masters.Master(0).Miniredis().TTL("key"))
+			})
+		})
+	}
+}
+
+// A release that waits behind a batch whose connection breaks is sent on another,
+// though the Redlock is being closed: the node answers.
+func TestCloseSendsWhatWaitsBehindABrokenBatch(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		r := b.client(redlock.Config{})
+		l, err := r.Acquire(context.Background(), "key", time.Minute)
+		require.NoError(b, err)
+		b.settle()
+		m := b.masters.Master(0)
+		m.Delay(10*time.Millisecond, 0)
+
+		tried := make(chan error)
+		go func() {
+			_, err := r.TryAcquire(context.Background(), "another", time.Minute)
+			tried <- err
+		}()
+		time.Sleep(5 * time.Millisecond) // its SET is on its way
+		require.NoError(b, l.Release(context.Background()))
+		closed := make(chan error)
+		go func() { closed <- r.Close() }()
+		b.settle()
+		require.NoError(b, m.Restart(), "which cuts the connection")
+		m.Delay(0, 0)
+		require.NoError(b, <-tried)
+		require.NoError(b, <-closed)
+		assert.False(b, m.Miniredis().Exists("key"), "the release was not sent")
+	})
+}
