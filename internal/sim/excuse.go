@@ -32,8 +32,10 @@ func (r *Result) judge(found []history.Violation) {
 		}
 	}
 	for _, v := range left {
-		if first, any := overlaps[v.Key]; v.Rule == history.Model && any && v.At >= first.At {
-			// Since holds overlapped there is no order either.
+		// Since holds overlapped there is no order either; the model may name the
+		// earlier of the two.
+		first, any := overlaps[v.Key]
+		if v.Rule == history.Model && any && (v.At >= first.At || len(v.Locks) > 0 && v.Locks[0] == first.Locks[0]) {
 			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: first.Kind})
 		} else {
 			r.Violations = append(r.Violations, v)

@@ -178,9 +178,10 @@ func TestAnOverlapExcusesTheModel(t *testing.T) {
 	}
 	overlap := history.Violation{At: 150, Rule: history.Exclusion, Key: "k", Locks: []history.Lock{lock}}
 	order := history.Violation{At: 150, Rule: history.Model, Key: "k", Locks: []history.Lock{lock}}
-	before := history.Violation{At: 149, Rule: history.Model, Key: "k", Locks: []history.Lock{lock}}
+	named := history.Violation{At: 110, Rule: history.Model, Key: "k", Locks: []history.Lock{lock}}
+	before := history.Violation{At: 149, Rule: history.Model, Key: "k", Locks: []history.Lock{{Client: 1, Op: 9}}}
 	elsewhere := history.Violation{At: 140, Rule: history.Model, Key: "l", Locks: []history.Lock{lock}}
-	r.judge([]history.Violation{overlap, order, before, elsewhere})
+	r.judge([]history.Violation{overlap, order, named, before, elsewhere})
 	assert.Equal(t, []history.Violation{elsewhere, before}, r.Violations)
-	assert.Len(t, r.Excused, 2)
+	assert.Len(t, r.Excused, 3)
 }
