@@ -97,6 +97,9 @@ func (w *world) must(err error) {
 	}
 }
 
+// maxMemory is far above what a run allocates, unless it spins.
+const maxMemory = 2 << 30
+
 // inBubble runs f in virtual time. A goroutine that is left behind, and a panic, are
 // violations.
 func (w *world) inBubble(f func()) {
@@ -105,6 +108,7 @@ func (w *world) inBubble(f func()) {
 	// that it stops the process for 10 ms, takes the processor from a goroutine.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxMemory)) // collects all the same
 	defer func() {
 		if e := recover(); e != nil {
 			w.report(history.Violation{At: w.end, Rule: Goroutines, Text: fmt.Sprint(e)})
