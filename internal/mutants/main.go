@@ -84,7 +84,7 @@ func run(ctx context.Context, seeds, jobs int, write string, names []string) err
 // catch is how a bug was found.
 type catch struct {
 	mutant
-	seed int    // the first that shows it; 0 if none did
+	seed int    // the first that shows it, or the last that was to run if how is crash; 0 if none did
 	how  string // the rule that was broken
 }
 
@@ -94,6 +94,9 @@ func (c catch) String() string {
 	}
 	return fmt.Sprintf("%-24s seed %3d  %s", c.name, c.seed, c.how)
 }
+
+// crash is how a bug shows that panics in a goroutine of the library's.
+const crash = "crash"
 
 // violated reads what the command says of the first run with a violation.
 var violated = regexp.MustCompile(`seed (\d+): \d+ violations, the first: \S+ (\w+):`)
@@ -118,7 +121,7 @@ func hunt(ctx context.Context, root string, m mutant, seeds int) (catch, error) 
 	}
 	match := violated.FindSubmatch(out)
 	if match == nil && bytes.Contains(append([]byte("\n"), out...), []byte("\npanic: ")) {
-		return catch{mutant: m, seed: seeds, how: "crash"}, nil // in a goroutine of the library's
+		return catch{mutant: m, seed: seeds, how: crash}, nil
 	}
 	if match == nil {
 		return catch{mutant: m}, fmt.Errorf("mutant %s: %w\n%s", m.name, err, bytes.TrimSpace(out))
@@ -149,8 +152,11 @@ func record(file string, found []catch) error {
 	b.WriteString("\n| planted bug | what it does | found by seed | broken rule |\n|---|---|---|---|\n")
 	for _, c := range found {
 		seed := strconv.Itoa(c.seed)
-		if c.seed == 0 {
+		switch {
+		case c.seed == 0:
 			seed, c.how = "**survives**", "–"
+		case c.how == crash:
+			seed = "at most " + seed
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.name, c.story, seed, c.how)
 	}

@@ -127,6 +127,26 @@ func (w *world) calm(c *client) {
 		want("could not release its lock", err == nil, err)
 	}
 
+	// A node that was out of reach gets the key with an extension, and is released.
+	if w.plan.Nodes > 2 {
+		c.paths[0].set(func(p *path) { p.refused++ })
+		c.paths[0].Break()
+		c.sleep(background, brief)
+		l = take(veryLong)
+		c.paths[0].set(func(p *path) { p.refused-- })
+		if l == nil {
+			return
+		}
+		c.sleep(background, 2*time.Second) // until a default client has dialled again
+		err = l.Extend(background, veryLong)
+		c.sleep(background, brief)
+		want("did not give its lock to a node that had been out of reach", err == nil && has(l) == w.plan.Nodes, has(l))
+		err = l.Release(background)
+		want("could not release its lock", err == nil, err)
+		c.sleep(background, brief)
+		want("left behind what it gave to a node later", has(l) == 0, has(l))
+	}
+
 	// What most nodes have lost is lost at once.
 	if l = take(veryLong); l != nil {
 		c.sleep(background, brief) // also for the nodes that were not waited for
@@ -141,18 +161,25 @@ func (w *world) calm(c *client) {
 
 	// A release that was lost is asked again, by itself and at the latest by Close.
 	if c.index%2 == 0 {
-		for _, wait := range []time.Duration{2 * time.Second, brief / 10} {
-			if l = take(veryLong); l == nil {
+		for _, closes := range []bool{false, true} {
+			if l = take(brief); l == nil {
 				return
 			}
+			err = l.Extend(background, veryLong)
+			want("could not extend its lock", err == nil, err)
 			c.sleep(background, brief)
 			c.paths[0].set(func(p *path) { p.loseAsk++ })
 			_ = l.Release(background)
+			if !closes {
+				c.sleep(background, 2*brief) // longer than the first ttl
+			}
 			c.sleep(background, brief/10)
 			c.paths[0].set(func(p *path) { p.loseAsk-- })
-			c.sleep(background, wait)
-			if wait < brief {
+			if closes {
+				c.sleep(background, brief/10)
 				w.must(c.lock.Close())
+			} else {
+				c.sleep(background, 2*time.Second)
 			}
 			want("left behind what it had released", gone(key), has(l))
 		}
