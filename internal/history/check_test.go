@@ -57,6 +57,9 @@ func TestExclusion(t *testing.T) {
 		"a client excludes itself": {
 			[]Event{one(1*s, Granted, 9*s), of(1, 2, "k")(2*s, Granted, 9*s)}, true,
 		},
+		"a hold of no length is one all the same": {
+			[]Event{one(1*s, Granted, 9*s), two(5*s, Granted, 19*s), two(5*s, Releasing, 19*s)}, true,
+		},
 		"one that was handed out too late holds nothing": {
 			[]Event{one(1*s, Granted, 9*s), two(3*s, Granted, 3*s)}, false,
 		},
