@@ -57,7 +57,7 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 
 // A history is known by its fingerprint, which finds it again.
 func TestSimFindsAHistoryAgain(t *testing.T) {
-	small := []string{"sim", "-q", "--seed", "5", "--clients", "2", "--for", "200ms", "--faults", "none"}
+	small := []string{"sim", "-q", "--seed", "5", "--clients", "1", "--nodes", "1", "--for", "200ms", "--faults", "none"}
 	code, out, _ := runArgs(t, t.Context(), small...)
 	require.Equal(t, exitOK, code)
 	fingerprint := regexp.MustCompile(`fingerprint (\w+)`).FindStringSubmatch(out)[1]
