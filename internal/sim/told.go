@@ -13,8 +13,8 @@ import (
 // checkTold finds words of clients that fit nothing the nodes said. A success needs
 // a majority of nodes that granted it between the call and its return: a node's word
 // cannot arrive before it is said. ErrNotHeld needs so many nodes which have refused
-// the lock since it was granted, or never had it, that the rest is no majority. And Until never moves
-// back.
+// the lock since it was granted, or never had it, that the rest is no majority. And
+// Until never moves back.
 //
 // What votes of an acquisition in vain, and of Do, belong to is not known, so these
 // are not judged.

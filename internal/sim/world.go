@@ -138,14 +138,8 @@ func (w *world) run() {
 
 	// Everybody works under faults,
 	var faults, work sync.WaitGroup
-	without := map[int]bool{}
-	for _, n := range w.plan.Config.Without {
-		without[n] = true
-	}
-	for i, f := range w.plan.Faults {
-		if !without[i+1] {
-			faults.Go(func() { w.inject(i+1, f) })
-		}
+	for _, n := range remaining(w.plan) {
+		faults.Go(func() { w.inject(n, w.plan.Faults[n-1]) })
 	}
 	for _, c := range w.clients {
 		for i := range w.plan.Clients[c.index].Workers {
