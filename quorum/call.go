@@ -27,8 +27,9 @@ const (
 	finished                  // nothing more will happen to it
 )
 
-// Op is what the node is asked.
-func (c *Call[T]) Op() T { return c.round.spec.Op }
+// Op is what the node is asked. It must not be changed: the other nodes are asked
+// the same.
+func (c *Call[T]) Op() *T { return &c.round.spec.Op }
 
 // Grant reports that the node did it: there is positive evidence in its reply.
 func (c *Call[T]) Grant(reply int64) { c.finish(Granted, reply, nil) }
@@ -93,7 +94,7 @@ func (c *Call[T]) take(now time.Time) bool {
 	// What is kept goes once in any case: a node that stood still for longer than the
 	// ttl may have begun to count just now.
 	if late := r.kept() && c.sent && !now.Before(r.spec.KeepUntil) ||
-		!r.kept() && now.Sub(r.start) >= r.timeout; late {
+		!r.kept() && now.Sub(r.start) >= r.group.timeout; late {
 		r.count(c, Failed, 0, ErrNotSent)
 		c.end(Failed)
 		r.unlock()

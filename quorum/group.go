@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +15,7 @@ type Group[T any] struct {
 	clock   clock.Clock
 	timeout time.Duration
 	lanes   []*lane[T]
+	waiters sync.Pool // of *waiter
 	cancel  context.CancelFunc
 
 	// The plain group, not one with a derived context: a lane that ends must
@@ -48,13 +50,10 @@ func (g *Group[T]) Start(spec Spec[T]) *Round[T] {
 // a callback takes may call it, and must call [Round.Listen] when the lock is
 // released; until then the round is not decided, whatever the nodes say.
 func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
-	r := &Round[T]{
-		spec:    spec,
-		clock:   g.clock,
-		timeout: g.timeout,
-		decided: make(chan struct{}),
-		calls:   make([]Call[T], 0, len(g.lanes)),
-		deaf:    true,
+	r := &Round[T]{spec: spec, group: g, deaf: true}
+	r.calls = r.few[:0]
+	if len(g.lanes) > len(r.few) {
+		r.calls = make([]Call[T], 0, len(g.lanes))
 	}
 	for i := range g.lanes {
 		if spec.Nodes == nil || spec.Nodes[i] {
@@ -76,6 +75,14 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 		g.lanes[c.node].submit(c)
 	}
 	return r
+}
+
+// waiter is one that nobody uses. Its timer may run still.
+func (g *Group[T]) waiter() *waiter {
+	if w, ok := g.waiters.Get().(*waiter); ok {
+		return w
+	}
+	return &waiter{decided: make(chan struct{}, 1), timer: g.clock.NewTimer(g.timeout)}
 }
 
 // Unreachable says that a node cannot be reached just now: what waits for it

@@ -36,7 +36,7 @@ type node struct {
 func (n *node) Carry(_ context.Context, batch []*call) {
 	var ops []string
 	for _, c := range batch {
-		ops = append(ops, c.Op())
+		ops = append(ops, *c.Op())
 	}
 	n.mu.Lock()
 	n.seen = append(n.seen, ops)
@@ -320,8 +320,8 @@ func TestUnreachableFailsAtOnceWhatWaits(t *testing.T) {
 		later := g.Start(spec{Op: "later"})
 		for _, r := range []*round{dialling, queued, kept, later} {
 			r.Wait(t.Context())
-			assert.Zero(t, r.Decided().Sub(r.Start()), r.Op())
-			assert.ErrorIs(t, r.Ballots()[0].Err, refused, r.Op())
+			assert.Zero(t, r.Decided().Sub(r.Start()), *r.Op())
+			assert.ErrorIs(t, r.Ballots()[0].Err, refused, *r.Op())
 		}
 		g.Reachable(0)
 		r, _ := run(g, spec{Op: "again"})

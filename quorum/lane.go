@@ -50,7 +50,13 @@ type lane[T any] struct {
 	timeout time.Duration // a node that leaves a batch unanswered for that long hangs
 	wake    chan struct{} // holds one wake-up
 
+	// rest and repeat wake the lane as a call does, so that it sleeps on one
+	// channel: a select that includes timers costs as much as half an operation.
+	rest, repeat clock.Timer
+
 	mu      sync.Mutex
+	rested  bool // rest has fired
+	due     bool // repeat has: the owed calls shall go even without other traffic
 	queue   []*Call[T]
 	batch   []*Call[T] // picked from the queue, until they are settled
 	sweep   int        // submissions until room looks for dropped calls
@@ -153,49 +159,41 @@ func (l *lane[T]) run(ctx context.Context) {
 	defer l.carrier.Rest()
 	defer l.giveUp()
 
-	rest := l.clock.NewTimer(idleRest)
-	defer rest.Stop()
-	running := true // the rest timer: the carrier may have something to give back
 	busy := l.clock.Now()
+	l.rest = l.clock.AfterFunc(idleRest, func() { l.ring(&l.rested) })
+	defer l.rest.Stop()
+	running := true // the rest timer: the carrier may have something to give back
+	l.repeat = l.clock.AfterFunc(lastRetry, func() { l.ring(&l.due) })
+	defer l.repeat.Stop()
+	l.repeat.Stop()
 
-	repeat := l.clock.NewTimer(lastRetry)
-	defer repeat.Stop()
-	repeat.Stop()
-
-	due := false // the owed calls shall go even without other traffic
 	for {
-		// Let the callers that are about to submit do so: they share the batch.
-		runtime.Gosched()
-		switch l.pick(due) {
+		switch l.pick() {
 		case closed:
 			return
-		case nothing:
-			due = false
-			select {
-			case <-l.wake:
-			case <-repeat.C():
-				due = true
-			case <-rest.C():
-				if idle := l.clock.Now().Sub(busy); idle < idleRest {
-					rest.Reset(idleRest - idle)
-				} else {
-					l.carrier.Rest()
-					running = false
-				}
+		case quiet:
+			if idle := l.clock.Now().Sub(busy); idle < idleRest {
+				l.rest.Reset(idleRest - idle)
+			} else {
+				l.carrier.Rest()
+				running = false
 			}
 			continue
+		case nothing:
+			<-l.wake
+			continue
 		}
-		due = false
 
-		silent, hung := false, false
-		if l.claim() {
-			began := l.clock.Now()
+		silent, hung, many := false, false, false
+		began := l.clock.Now()
+		if l.claim(began) {
+			many = len(l.live) > 1
 			l.carrier.Carry(ctx, l.live)
 			busy = l.clock.Now()
 			hung = busy.Sub(began) >= l.timeout
 			if !running {
 				running = true
-				rest.Reset(idleRest)
+				l.rest.Reset(idleRest)
 			}
 			silent = l.settle(busy)
 		}
@@ -205,24 +203,39 @@ func (l *lane[T]) run(ctx context.Context) {
 			return
 		}
 		if len(l.owed) > 0 {
-			repeat.Reset(l.retry)
+			l.repeat.Reset(l.retry)
+		}
+		if many {
+			// Let those who were just answered come with their next calls: they
+			// share the batch.
+			runtime.Gosched()
 		}
 	}
+}
+
+// ring is what a timer does: it says why, and wakes the lane.
+func (l *lane[T]) ring(why *bool) {
+	l.mu.Lock()
+	*why = true
+	l.signal()
 }
 
 type picked uint8
 
 const (
 	nothing picked = iota
+	quiet          // nothing for a while
 	something
 	closed
 )
 
 // pick moves the next calls from the queue to batch: the owed ones first, as
 // they are the oldest. With nothing to do the lane is marked as waiting.
-func (l *lane[T]) pick(due bool) picked {
+func (l *lane[T]) pick() picked {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	due, rested := l.due, l.rested
+	l.due, l.rested = false, false
 	l.final = l.closing
 	n := min(len(l.queue), maxBatch)
 	if n > 0 || due || l.closing { // the last chance of what is owed
@@ -242,9 +255,12 @@ func (l *lane[T]) pick(due bool) picked {
 	}
 	switch {
 	case len(l.batch) > 0:
+		l.rested = rested // looked at when there is time for it
 		return something
 	case l.closing:
 		return closed
+	case rested:
+		return quiet
 	}
 	l.waiting = true
 	return nothing
@@ -252,8 +268,7 @@ func (l *lane[T]) pick(due bool) picked {
 
 // claim takes the calls of batch that are still wanted. It runs without mu:
 // ending a call may call its round's owner, who may submit the next one.
-func (l *lane[T]) claim() bool {
-	now := l.clock.Now()
+func (l *lane[T]) claim(now time.Time) bool {
 	for _, c := range l.batch {
 		if c.take(now) {
 			l.live = append(l.live, c)

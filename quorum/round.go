@@ -26,6 +26,9 @@ type Spec[T any] struct {
 	// asked counts as one that refuses.
 	Nodes []bool
 
+	// Timed notes for each vote when it came.
+	Timed bool
+
 	// All makes the round wait for every vote instead of for the first
 	// moment at which a majority is certain.
 	All bool
@@ -49,20 +52,30 @@ type Spec[T any] struct {
 
 // Round is one operation's fan-out to the lanes.
 type Round[T any] struct {
-	spec    Spec[T]
-	clock   clock.Clock
-	timeout time.Duration
-	start   time.Time
-	decided chan struct{} // closed at the decision
-	expiry  clock.Timer   // set for rounds with a Decided callback
+	spec   Spec[T]
+	group  *Group[T]
+	start  time.Time
+	expiry clock.Timer // set for rounds with a Decided callback
 
 	mu      sync.Mutex
 	calls   []Call[T]
-	tally   Tally // frozen at the decision
-	outcome Outcome
+	tally   Tally     // frozen at the decision
+	waiter  *waiter   // whom to wake at the decision
 	end     time.Time // when it was decided
 	open    int       // calls that a lane still has
-	deaf    bool      // nobody listens yet: no decision, no callbacks
+	outcome Outcome
+	deaf    bool // nobody listens yet: no decision, no callbacks
+
+	// The calls of a group of the usual size come with the round, in one
+	// allocation.
+	few [5]Call[T]
+}
+
+// waiter is what a goroutine waits on for a decision. One is used for many
+// rounds: a channel and a timer for each would be half of an operation's garbage.
+type waiter struct {
+	decided chan struct{} // holds the one token that the decision sends
+	timer   clock.Timer
 }
 
 // Ballot is one node's vote in a round and what came with it.
@@ -72,12 +85,12 @@ type Ballot struct {
 	Final   Vote          // as the node said in the end, perhaps after the decision
 	Reply   int64         // the number that the node answered, 0 without one
 	Err     error         // why the vote failed or was refused
-	Latency time.Duration // from the start of the round to the vote
+	Latency time.Duration // from the start of the round to the vote, if Spec.Timed
 	Sent    bool          // the operation was handed to the node's connection
 }
 
-// Op is what the round asked.
-func (r *Round[T]) Op() T { return r.spec.Op }
+// Op is what the round asked. It must not be changed.
+func (r *Round[T]) Op() *T { return &r.spec.Op }
 
 // Start is the clock's reading from before the round was handed to any lane.
 func (r *Round[T]) Start() time.Time { return r.start }
@@ -112,21 +125,47 @@ func (r *Round[T]) Ballots() []Ballot {
 	return ballots
 }
 
+// SentToAll reports that every node was asked and its lane has sent the
+// operation, so that there is nothing to withdraw.
+func (r *Round[T]) SentToAll() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.calls {
+		if !r.calls[i].sent {
+			return false
+		}
+	}
+	return len(r.calls) == r.tally.N
+}
+
 // Wait returns when the round is decided, at the latest after the group's
 // timeout or when ctx ends; nodes that have not voted by then have failed. It
-// leaves the stragglers to the lanes.
+// leaves the stragglers to the lanes. One goroutine at a time may wait, after
+// Listen.
 func (r *Round[T]) Wait(ctx context.Context) {
-	timer := r.clock.NewTimer(r.timeout - r.clock.Now().Sub(r.start))
-	defer timer.Stop()
+	r.mu.Lock()
+	if r.outcome != Open {
+		r.mu.Unlock()
+		return
+	}
+	w := r.group.waiter()
+	r.waiter = w
+	r.mu.Unlock()
+
+	w.timer.Reset(r.group.timeout - r.group.clock.Now().Sub(r.start))
 	// Of several that are ready select takes any; expire does nothing to a
 	// round that is decided.
 	select {
-	case <-r.decided:
-	case <-timer.C():
+	case <-w.decided:
+	case <-w.timer.C():
 		r.expire(ErrNoAnswer)
+		<-w.decided // by us, or just before by somebody else
 	case <-ctx.Done():
 		r.expire(ErrAbandoned)
+		<-w.decided
 	}
+	w.timer.Stop()
+	r.group.waiters.Put(w)
 }
 
 // Withdraw takes back what no lane has sent yet. From then on the round sends
@@ -184,7 +223,9 @@ func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
 		r.tally.Add(v)
 	}
 	c.reply, c.err = reply, err
-	c.latency = r.clock.Now().Sub(r.start)
+	if r.spec.Timed {
+		c.latency = r.group.clock.Now().Sub(r.start)
+	}
 }
 
 // unlock ends a change of the votes: it takes the decision if it is due,
@@ -196,8 +237,10 @@ func (r *Round[T]) unlock() {
 		return
 	}
 	decides := r.outcome == Open && r.due()
+	var w *waiter
 	if decides {
-		r.end = r.clock.Now()
+		r.end = r.group.clock.Now()
+		w, r.waiter = r.waiter, nil
 		if r.outcome == Lost && !r.kept() {
 			r.drop(ErrNotSent)
 		}
@@ -208,12 +251,12 @@ func (r *Round[T]) unlock() {
 	}
 	r.mu.Unlock()
 
-	if decides {
-		close(r.decided)
-		if r.spec.Decided != nil {
-			r.expiry.Stop()
-			r.spec.Decided(r)
-		}
+	if w != nil {
+		w.decided <- struct{}{} // there is room: it is sent once for each use
+	}
+	if decides && r.spec.Decided != nil {
+		r.expiry.Stop()
+		r.spec.Decided(r)
 	}
 	if ends && r.spec.Done != nil {
 		r.spec.Done(r)

@@ -60,10 +60,13 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	}
 	for tries := 0; ; tries++ {
 		lock, free, err := r.attempt(ctx, key, ttl, true)
+		if err == nil {
+			return lock, nil
+		}
 		var now *QuorumError
 		switch {
 		case !errors.As(err, &now):
-			return lock, err
+			return nil, err
 		case now.Cause != nil && tries > 0:
 			// It was cut short, and knows less than the one before it.
 			failed.Cause = now.Cause
@@ -129,11 +132,10 @@ var errNilContext = errors.New("redlock: ctx is nil")
 // also returns after how long the nodes that refused could make a majority, and
 // waits for their answers to that.
 func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, patient bool) (_ *Lock, free time.Duration, _ error) {
-	leave, err := r.enter()
-	if err != nil {
+	if err := r.enter(); err != nil {
 		return nil, 0, opError("acquire", key, err)
 	}
-	defer leave()
+	defer r.attempts.Done()
 
 	// Step 1: a value that nobody else has, and no earlier attempt of ours.
 	// What an earlier attempt still has on its way can then not touch this one.
@@ -141,11 +143,11 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 	if err != nil {
 		return nil, 0, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
 	}
-	cmd := &command{kind: kindAcquire, resource: key, key: r.cfg.KeyPrefix + key, value: value, ttl: millis(ttl)}
+	cmd := command{kind: kindAcquire, resource: key, key: r.cfg.KeyPrefix + key, value: value, ttl: millis(ttl)}
 
 	// Steps 2 and 3: the clock is read before the first byte leaves; no node
 	// can start its countdown earlier. The caller leaves at the decision.
-	round := r.start(quorum.Spec[*command]{Op: cmd})
+	round := r.start(quorum.Spec[command]{Op: cmd})
 	round.Wait(ctx)
 
 	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
@@ -188,7 +190,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 // holder's key lives. The nodes that had not answered at the decision may be a
 // moment behind or hung: they get as long again as the others took, twice. So do
 // all of them when the caller's context has ended; it is not waited on beyond.
-func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], ttl time.Duration, patient bool) (free time.Duration) {
+func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[command], ttl time.Duration, patient bool) (free time.Duration) {
 	round.Withdraw()
 	took := round.Decided().Sub(round.Start())
 	grace := 2 * max(took, minRoundTrip)
@@ -206,8 +208,8 @@ func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], tt
 			silent[b.Node], anySilent = true, true
 		}
 	}
-	spec := quorum.Spec[*command]{Op: &cmd, All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
-	var behind *quorum.Round[*command]
+	spec := quorum.Spec[command]{Op: cmd, All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
+	var behind *quorum.Round[command]
 	if anySilent {
 		spec.Nodes = silent
 		behind = r.start(spec)
@@ -236,7 +238,7 @@ func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[*command], tt
 }
 
 // waitFor waits for a round for d at the most.
-func (r *Redlock) waitFor(ctx context.Context, round *quorum.Round[*command], d time.Duration) {
+func (r *Redlock) waitFor(ctx context.Context, round *quorum.Round[command], d time.Duration) {
 	if d <= 0 {
 		return
 	}

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,7 @@ import (
 )
 
 // call is one command on its way to one node.
-type call = quorum.Call[*command]
+type call = quorum.Call[command]
 
 // command is one operation on a key, the same for every node.
 type command struct {
@@ -51,34 +50,13 @@ var (
 	errElsewhere  = errors.New("says the key has moved: a Cluster needs a *redis.ClusterClient")
 )
 
-// encode is the command as it goes on the wire; invoke begins that of a script.
-func (c *command) encode(ctx context.Context, invoke func(script) []any) *wireCmd {
-	var args []any
-	switch c.kind {
-	case kindAcquire, kindTopUp:
-		args = []any{"set", c.key, c.value, "nx", "px", c.ttl}
-	case kindExtend:
-		args = append(invoke(extendScript), 1, c.key, c.value, c.ttl)
-	case kindRelease, kindCleanUp:
-		args = append(invoke(releaseScript), 1, c.key, c.value)
-	}
-	return &wireCmd{redis.NewCmd(ctx, args...)}
-}
-
-// wireCmd is sent at most once. go-redis sends a command again after a lost
-// connection; a SET NX that was executed the first time then finds our own key
-// and takes it for somebody else's (go-redis#2985).
-type wireCmd struct{ *redis.Cmd }
-
-func (*wireCmd) NoRetry() bool { return true }
-
 // answer tells the call what the node said to it. A vote needs positive
 // evidence: after a failed handshake go-redis returns the error for the batch
 // while each command's own error is nil and its value empty.
 func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
 	err := cmd.Err()
 	if err == nil {
-		if c.understand(call, cmd.Val()) {
+		if c.understand(call, cmd) {
 			return true
 		}
 		err = batchErr
@@ -109,25 +87,28 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
 }
 
 // understand reads a reply; it reports false for one that is no answer.
-func (c *command) understand(call *call, reply any) bool {
-	switch reply := reply.(type) {
-	case string:
-		if (c.kind == kindAcquire || c.kind == kindTopUp) && reply == "OK" {
+func (c *command) understand(call *call, cmd *wireCmd) bool {
+	switch c.kind {
+	case kindAcquire, kindTopUp:
+		if string(cmd.text.Bytes()) == "OK" {
 			call.Grant(0)
 			return true
 		}
-	case int64:
-		switch {
-		case c.kind == kindCleanUp && reply <= 1:
-			call.Grant(reply)
-			return true
-		case (c.kind == kindRelease || c.kind == kindExtend) && reply == 1:
-			call.Grant(reply)
-			return true
-		case (c.kind == kindRelease || c.kind == kindExtend) && reply <= 0:
-			call.Refuse(reply, errNotHere)
-			return true
-		}
+		return false
+	}
+	reply, ok := cmd.number.Val().(int64)
+	switch {
+	case !ok:
+		return false
+	case c.kind == kindCleanUp && reply <= 1:
+		call.Grant(reply)
+		return true
+	case (c.kind == kindRelease || c.kind == kindExtend) && reply == 1:
+		call.Grant(reply)
+		return true
+	case (c.kind == kindRelease || c.kind == kindExtend) && reply <= 0:
+		call.Refuse(reply, errNotHere)
+		return true
 	}
 	return false
 }

@@ -57,7 +57,7 @@ func (l *Lock) expire(now time.Time) {
 
 // letGo ends the lock and starts its release. It returns nil if the lock had
 // been let go of before.
-func (l *Lock) letGo(cause error) *quorum.Round[*command] {
+func (l *Lock) letGo(cause error) *quorum.Round[command] {
 	l.order.Lock()
 	l.mu.Lock()
 	if l.released {
@@ -75,15 +75,17 @@ func (l *Lock) letGo(cause error) *quorum.Round[*command] {
 
 	// A node to which nothing was ever sent has nothing to delete. What is
 	// still queued for it must not be sent after us.
-	l.attempt.Withdraw()
 	var asked []bool
-	if !l.grown {
-		asked = make([]bool, len(l.r.nodes))
-		for _, b := range l.attempt.Ballots() {
-			asked[b.Node] = b.Sent
+	if !l.attempt.SentToAll() {
+		l.attempt.Withdraw()
+		if !l.grown {
+			asked = make([]bool, len(l.r.nodes))
+			for _, b := range l.attempt.Ballots() {
+				asked[b.Node] = b.Sent
+			}
 		}
 	}
-	round := l.r.submit(quorum.Spec[*command]{Op: l.command(kindRelease, 0), Nodes: asked, KeepUntil: keys})
+	round := l.r.submit(quorum.Spec[command]{Op: l.command(kindRelease, 0), Nodes: asked, KeepUntil: keys})
 	l.order.Unlock()
 	round.Listen()
 	return round
@@ -92,7 +94,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[*command] {
 // startExtend hands an extension to the lanes, unless the lock has ended; then
 // it returns the cause. asked tells that the ttl is a caller's wish, for KeepAlive
 // to go on with.
-func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[*command])) (*quorum.Round[*command], error) {
+func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[command])) (*quorum.Round[command], error) {
 	l.order.Lock()
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
@@ -109,10 +111,10 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 	}
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
-	round := l.r.submit(quorum.Spec[*command]{
+	round := l.r.submit(quorum.Spec[command]{
 		Op:      l.command(kindExtend, ttl),
 		Decided: decided,
-		Done:    func(round *quorum.Round[*command]) { l.topUp(round, ttl) },
+		Done:    func(round *quorum.Round[command]) { l.topUp(round, ttl) },
 	})
 	l.order.Unlock()
 	round.Listen()
@@ -128,7 +130,7 @@ func (l *Lock) outlive(t time.Time) {
 
 // extended takes the result of an extension. It counts only with a majority,
 // only while the lock is still valid, and from before it was sent.
-func (l *Lock) extended(round *quorum.Round[*command], ttl time.Duration) error {
+func (l *Lock) extended(round *quorum.Round[command], ttl time.Duration) error {
 	tally := round.Tally()
 	until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))
 	l.mu.Lock()
@@ -161,7 +163,7 @@ func (l *Lock) extended(round *quorum.Round[*command], ttl time.Duration) error 
 // topUp gives the key back to the nodes that lack it, after a majority has
 // extended it: a lock that holds 3 of 5 grows to 5 of 5. It never takes a key
 // from anybody (NX), and a lock without a majority is never topped up.
-func (l *Lock) topUp(extension *quorum.Round[*command], ttl time.Duration) {
+func (l *Lock) topUp(extension *quorum.Round[command], ttl time.Duration) {
 	if extension.Tally().Outcome() != quorum.Won {
 		return
 	}
@@ -185,13 +187,13 @@ func (l *Lock) topUp(extension *quorum.Round[*command], ttl time.Duration) {
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
 	l.grown = true
-	round := l.r.submit(quorum.Spec[*command]{Op: l.command(kindTopUp, ttl), Nodes: lacking, All: true})
+	round := l.r.submit(quorum.Spec[command]{Op: l.command(kindTopUp, ttl), Nodes: lacking, All: true})
 	l.order.Unlock()
 	round.Listen()
 }
 
-func (l *Lock) command(k kind, ttl time.Duration) *command {
-	return &command{kind: k, resource: l.key, key: l.r.cfg.KeyPrefix + l.key, value: l.value, ttl: millis(ttl)}
+func (l *Lock) command(k kind, ttl time.Duration) command {
+	return command{kind: k, resource: l.key, key: l.r.cfg.KeyPrefix + l.key, value: l.value, ttl: millis(ttl)}
 }
 
 // ended is the error of an operation on a lock that is over.

@@ -17,8 +17,8 @@ type Lock struct {
 	r       *Redlock
 	key     string
 	value   string
-	values  context.Context // whence the context's values come; never done
-	attempt *quorum.Round[*command]
+	values  context.Context // whence the context's values come, and nothing else
+	attempt *quorum.Round[command]
 
 	// order is held while a round of this lock is handed to the lanes, which
 	// never waits for a node. It keeps a renewal or a top-up from being sent
@@ -41,11 +41,11 @@ type Lock struct {
 	ends, renews appointment
 }
 
-func newLock(ctx context.Context, r *Redlock, round *quorum.Round[*command], ttl time.Duration, until time.Time) *Lock {
+func newLock(ctx context.Context, r *Redlock, round *quorum.Round[command], ttl time.Duration, until time.Time) *Lock {
 	cmd := round.Op()
 	return &Lock{
 		r: r, key: cmd.resource, value: cmd.value,
-		values: context.WithoutCancel(ctx), attempt: round,
+		values: ctx, attempt: round,
 		until: until, ttl: ttl, keys: round.Start().Add(ttl),
 	}
 }
@@ -82,7 +82,7 @@ func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(l.values)
+		l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(l.values))
 		if l.cause != nil {
 			l.cancel(l.cause)
 		}
@@ -104,12 +104,11 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if ctx == nil {
 		return errNilContext
 	}
-	leave, err := l.r.enter()
-	if err != nil {
+	if err := l.r.enter(); err != nil {
 		return l.ended("extend", err)
 	}
-	defer leave()
-	ttl, err = l.r.cfg.checkTTL(ttl)
+	defer l.r.attempts.Done()
+	ttl, err := l.r.cfg.checkTTL(ttl)
 	if err != nil {
 		return err
 	}
@@ -138,12 +137,11 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // was lost before, the error matches that cause too. A second Release returns
 // ErrReleased and asks nobody.
 func (l *Lock) Release(ctx context.Context) error {
-	leave, err := l.r.enter()
-	if err != nil {
+	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
 		return l.ended("release", err)
 	}
-	defer leave()
+	defer l.r.attempts.Done()
 
 	l.mu.Lock()
 	lost := l.cause

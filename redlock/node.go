@@ -14,7 +14,7 @@ import (
 // node is one of the N masters: a name for errors and a lane's way to it.
 type node struct {
 	addr    string
-	carrier quorum.Carrier[*command]
+	carrier quorum.Carrier[command]
 	attach  func(unreachable func(error), reachable func()) (detach func())
 }
 

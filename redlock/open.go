@@ -64,6 +64,11 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		opt.MaxRetries = -1
 		opt.DialerRetries = 1
 		opt.MinIdleConns = 0 // a lane has its own; and Open contacts nobody
+		if opt.Protocol == 0 {
+			// With RESP3 go-redis looks for push messages, which nobody sends us,
+			// before each command: one more system call.
+			opt.Protocol = 2
+		}
 		// A silent node is given up after a second, or twice a NodeTimeout that
 		// is longer than half of that.
 		patience := max(time.Second, 2*cfg.withDefaults().NodeTimeout)

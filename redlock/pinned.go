@@ -13,12 +13,11 @@ import (
 type pinned struct {
 	client *redis.Client
 	conn   *redis.Conn     // nil while it is not needed
-	loaded map[string]bool // hashes of the scripts that the server was given
+	pipe   redis.Pipeliner // conn's, once there was a use for it
+	wire   wire
 }
 
-func pin(client *redis.Client) *pinned {
-	return &pinned{client: client, loaded: map[string]bool{}}
-}
+func pin(client *redis.Client) *pinned { return &pinned{client: client} }
 
 // take gets a connection, with the client's hooks, unless there is one; the dial
 // itself comes with the first command. The read timeout is the client's too: that
@@ -39,11 +38,12 @@ func (p *pinned) take() (fresh bool) {
 // endless is go-redis' own default read timeout.
 const endless = 5 * time.Second
 
-// rest gives the connection back to its pool.
+// rest gives the connection back to its pool, and the memory.
 func (p *pinned) rest() {
 	if p.conn != nil {
 		_ = p.conn.Close() // the pool's now, either way
-		p.conn = nil
+		p.conn, p.pipe = nil, nil
+		p.wire = wire{loaded: p.wire.loaded}
 	}
 }
 
@@ -51,7 +51,7 @@ func (p *pinned) rest() {
 // the next one may be to a server that was restarted.
 func (p *pinned) drop() {
 	p.rest()
-	clear(p.loaded)
+	clear(p.wire.loaded)
 }
 
 // exchange sends the batch over the connection and answers its calls, but for
@@ -79,7 +79,7 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 		// to clean up was sent before, in this batch or an earlier one, so a
 		// second round trip leaves their order as it should be; only another
 		// attempt on the same key in this batch may be refused for nothing.
-		clear(p.loaded)
+		clear(p.wire.loaded)
 		var again, more []*call
 		ok, again, more = p.roundTrip(ctx, unknown)
 		unknown, elsewhere = again, append(elsewhere, more...)
@@ -93,22 +93,20 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 // roundTrip is one pipeline. unknown are the calls whose script the server does
 // not have.
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
-	cmds := make([]*wireCmd, len(batch))
+	p.wire.encode(batch)
 	var err error
 	if len(batch) == 1 {
-		cmds[0] = batch[0].Op().encode(ctx, p.invoke)
-		err = p.conn.Process(ctx, cmds[0])
+		err = p.conn.Process(ctx, p.wire.out[0]) // cheaper than a pipeline of one
 	} else {
-		pipe := p.conn.Pipeline()
-		for i, c := range batch {
-			cmds[i] = c.Op().encode(ctx, p.invoke)
-			_ = pipe.Process(ctx, cmds[i]) // queues it, and cannot fail
+		if p.pipe == nil {
+			p.pipe = p.conn.Pipeline()
 		}
-		_, err = pipe.Exec(ctx)
+		_ = p.pipe.BatchProcess(ctx, p.wire.out...) // queues them, and cannot fail
+		_, err = p.pipe.Exec(ctx)
 	}
 	ok = true
 	for i, c := range batch {
-		switch cmd := cmds[i]; {
+		switch cmd := p.wire.cmds[i]; {
 		case noScript(cmd.Err()):
 			unknown = append(unknown, c)
 		case moved(cmd.Err()):
@@ -117,16 +115,6 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			ok = c.Op().answer(c, cmd, err) && ok
 		}
 	}
+	p.wire.reset()
 	return ok, unknown, elsewhere
-}
-
-// invoke is how a script begins on the wire: whole for the first time, as the
-// server may not know it, by its hash from then on. To learn that from the server's error would cost a round trip, during
-// which later commands of the batch overtake.
-func (p *pinned) invoke(s script) []any {
-	if p.loaded[s.sha1] {
-		return []any{"evalsha", s.sha1}
-	}
-	p.loaded[s.sha1] = true
-	return []any{"eval", s.text}
 }

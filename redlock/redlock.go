@@ -18,7 +18,7 @@ import (
 type Redlock struct {
 	cfg    Config
 	nodes  []node
-	group  *quorum.Group[*command]
+	group  *quorum.Group[command]
 	keeper *keeper
 	keeps  errgroup.Group // runs the keeper
 	random *random
@@ -81,7 +81,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		r.nodes = append(r.nodes, n)
 	}
 
-	carriers := make([]quorum.Carrier[*command], len(r.nodes))
+	carriers := make([]quorum.Carrier[command], len(r.nodes))
 	for i, n := range r.nodes {
 		carriers[i] = n.carrier
 	}
@@ -129,7 +129,7 @@ func (r *Redlock) Close() error {
 	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
 	r.keeper.stop()
 	_ = r.keeps.Wait() // first, so that no lock is between the keeper's hands
-	var releases []*quorum.Round[*command]
+	var releases []*quorum.Round[command]
 	for _, l := range r.keeper.drain() {
 		if round := l.letGo(ErrClosed); round != nil {
 			releases = append(releases, round)
@@ -150,32 +150,34 @@ func (r *Redlock) Close() error {
 
 var errNotMade = errors.New("redlock: not made by New or Open")
 
-// enter counts an operation in, unless the Redlock is closed.
-func (r *Redlock) enter() (leave func(), err error) {
+// enter counts an operation in, unless the Redlock is closed. attempts.Done counts
+// it out.
+func (r *Redlock) enter() error {
 	if r == nil || r.closing == nil {
-		return nil, errNotMade
+		return errNotMade
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	r.attempts.Add(1)
-	return r.attempts.Done, nil
+	return nil
 }
 
 // start begins a round, traced if anybody looks.
-func (r *Redlock) start(spec quorum.Spec[*command]) *quorum.Round[*command] {
+func (r *Redlock) start(spec quorum.Spec[command]) *quorum.Round[command] {
 	round := r.submit(spec)
 	round.Listen()
 	return round
 }
 
 // submit is start for who holds a lock: nobody is called back before Listen.
-func (r *Redlock) submit(spec quorum.Spec[*command]) *quorum.Round[*command] {
+func (r *Redlock) submit(spec quorum.Spec[command]) *quorum.Round[command] {
 	if r.cfg.Trace != nil {
+		spec.Timed = true
 		done := spec.Done
-		spec.Done = func(round *quorum.Round[*command]) {
+		spec.Done = func(round *quorum.Round[command]) {
 			if done != nil {
 				done(round)
 			}
@@ -186,7 +188,7 @@ func (r *Redlock) submit(spec quorum.Spec[*command]) *quorum.Round[*command] {
 }
 
 // quorumError tells how a round failed.
-func (r *Redlock) quorumError(round *quorum.Round[*command], reason, cause error) *QuorumError {
+func (r *Redlock) quorumError(round *quorum.Round[command], reason, cause error) *QuorumError {
 	tally, cmd := round.Tally(), round.Op()
 	e := &QuorumError{
 		Op: cmd.kind.String(), Key: cmd.resource,

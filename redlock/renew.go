@@ -37,11 +37,11 @@ func (l *Lock) renew() {
 	l.mu.Lock()
 	ttl := l.ttl
 	l.mu.Unlock()
-	_, _ = l.startExtend(ttl, false, func(round *quorum.Round[*command]) { l.renewed(round, ttl) })
+	_, _ = l.startExtend(ttl, false, func(round *quorum.Round[command]) { l.renewed(round, ttl) })
 }
 
 // renewed takes the result of a renewal and plans the next one.
-func (l *Lock) renewed(round *quorum.Round[*command], ttl time.Duration) {
+func (l *Lock) renewed(round *quorum.Round[command], ttl time.Duration) {
 	err := l.extended(round, ttl)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -185,9 +185,9 @@ func evidence(op string, stream []byte, protocol int) verdict {
 			first.kind == '!' && again && strings.HasPrefix(first.text, "NOSCRIPT"):
 			again = false
 		case op == "acquire":
-			// A verbatim string is a string with a format; go-redis does not
-			// tell them apart.
-			if strings.IndexByte("+$=", first.kind) >= 0 && first.text == "OK" {
+			// go-redis does not tell one kind of text from another, nor from the
+			// text of a number.
+			if strings.IndexByte("+$=:,", first.kind) >= 0 && first.text == "OK" {
 				return evident
 			}
 			return noEvidence

@@ -30,7 +30,7 @@ type NodeTrace struct {
 }
 
 // trace reports a finished round.
-func (r *Redlock) trace(round *quorum.Round[*command]) {
+func (r *Redlock) trace(round *quorum.Round[command]) {
 	cmd, tally := round.Op(), round.Tally()
 	t := Trace{
 		Op:      cmd.kind.String(),

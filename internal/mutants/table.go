@@ -28,6 +28,7 @@ const (
 	do        = "redlock/do.go"
 	turns     = "redlock/turns.go"
 	pinned    = "redlock/pinned.go"
+	wire      = "redlock/wire.go"
 	redlock   = "redlock/redlock.go"
 	skewed    = "clock/skewed.go"
 )
@@ -87,9 +88,9 @@ var mutants = []mutant{
 		"until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Start().Add(ttl)")},
 	{"extend-from-the-end", "an extension counts from its decision", one(lifecycle,
 		"until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Decided().Add(ttl - l.r.cfg.Drift.Of(ttl))")},
-	{"top-up-steals", "a top-up overwrites somebody else's key", one(command,
-		"	case kindAcquire, kindTopUp:\n		args = []any{\"set\", c.key, c.value, \"nx\", \"px\", c.ttl}",
-		"	case kindTopUp:\n		args = []any{\"set\", c.key, c.value, \"px\", c.ttl}\n	case kindAcquire:\n		args = []any{\"set\", c.key, c.value, \"nx\", \"px\", c.ttl}")},
+	{"top-up-steals", "a top-up overwrites somebody else's key", one(wire,
+		"	default:\n		return w.sets.take(newSet)",
+		"	case kindTopUp:\n		c := newSet()\n		c.text = redis.NewZeroCopyStringCmd(context.Background(), c.buf[:], \"set\", &c.key, &c.value, \"px\", &c.ttl)\n		c.Cmder = c.text\n		return c\n	default:\n		return w.sets.take(newSet)")},
 	{"renewal-after-release", "a lock is renewed on after its release, as if it were held", []edit{
 		{lifecycle, "	if cause := l.cause; cause != nil {\n		l.mu.Unlock()", "	if cause := l.cause; cause != nil && cause != ErrReleased {\n		l.mu.Unlock()"},
 		{lifecycle, "	if l.cause == nil && !now.Before(l.until) {", "	if l.cause == nil && !now.Before(l.until) && !l.released {"},
@@ -123,9 +124,9 @@ var mutants = []mutant{
 	{"lost-not-released", "what is left of a lost lock is not released", one(lifecycle,
 		"	if l.released {\n		l.mu.Unlock()", "	if l.released || l.cause != nil {\n		l.mu.Unlock()")},
 	{"extension-not-outlived", "a release is owed only for as long as the first ttl", one(lifecycle,
-		"	l.outlive(now.Add(ttl))\n	l.mu.Unlock()\n	round := l.r.submit(quorum.Spec[*command]{\n		Op:      l", "	l.mu.Unlock()\n	round := l.r.submit(quorum.Spec[*command]{\n		Op:      l")},
+		"	l.outlive(now.Add(ttl))\n	l.mu.Unlock()\n	round := l.r.submit(quorum.Spec[command]{\n		Op:      l", "	l.mu.Unlock()\n	round := l.r.submit(quorum.Spec[command]{\n		Op:      l")},
 	{"extend-ttl-not-cut", "an extension counts a part of a millisecond that Redis cuts off", one(locks,
-		"	ttl, err = l.r.cfg.checkTTL(ttl)\n", "	_, err = l.r.cfg.checkTTL(ttl)\n")},
+		"	ttl, err := l.r.cfg.checkTTL(ttl)\n", "	_, err := l.r.cfg.checkTTL(ttl)\n")},
 	{"extend-with-first-drift", "an extension's margin for drift is that of the first ttl", []edit{
 		{lifecycle, "until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Start().Add(ttl - l.r.cfg.Drift.Of(l.first))"},
 		{locks, "until: until, ttl: ttl, keys", "until: until, ttl: ttl, first: ttl, keys"},
@@ -168,7 +169,9 @@ var mutants = []mutant{
 	{"cleanup-owed-shortly", "a clean-up is owed for one timeout only", one(acquire,
 		"KeepUntil: r.cfg.Clock.Now().Add(ttl)}", "KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout)}")},
 	{"waits-for-the-silent", "a round waits for nodes that do not answer", one(round,
-		"	case <-timer.C():\n		r.expire(ErrNoAnswer)\n", "")},
+		"	case <-w.timer.C():\n		r.expire(ErrNoAnswer)\n		<-w.decided // by us, or just before by somebody else\n", "")},
+	{"stale-wake-up", "who was not answered in time leaves the decision's wake-up for the next to wait", one(round,
+		"		r.expire(ErrNoAnswer)\n		<-w.decided // by us, or just before by somebody else\n", "		r.expire(ErrNoAnswer)\n")},
 	{"quorum-of-the-living", "nodes that failed do not count in the majority", one(tally,
 		"Need() int { return Size(t.N) }", "Need() int { return Size(t.N - t.Failed) }")},
 	{"withdraw-forgets-sent", "what is under way counts as not sent when it is withdrawn", one(round,
@@ -182,14 +185,14 @@ var mutants = []mutant{
 	{"owed-forgotten-by-newer", "what is owed to a node is dropped when there is more to send", one(lane,
 		"		l.owed = slices.Delete(l.owed, 0, m)\n", "		if n > 0 {\n			l.batch, l.owed = l.batch[:0], nil\n		} else {\n			l.owed = slices.Delete(l.owed, 0, m)\n		}\n")},
 	{"owed-waits-for-traffic", "what is owed goes only along with other operations", one(lane,
-		"			repeat.Reset(l.retry)\n", "			_ = repeat\n")},
+		"			l.repeat.Reset(l.retry)\n", "			_ = l.repeat\n")},
 	{"batch-backwards", "a lane sends what waits in the wrong order", one(lane,
 		"	return len(l.live) > 0\n", "	slices.Reverse(l.live)\n	return len(l.live) > 0\n")},
 	{"stays-unreachable", "a node whose dial was refused stays unreachable until a dial works", one(lane,
 		"	l.batch = l.batch[:0]\n	l.down = nil\n", "	l.batch = l.batch[:0]\n")},
 	{"scripts-lost-for-good", "a server that lost its scripts is not given them again", one(pinned,
-		"		clear(p.loaded)\n		var again", "		var again")},
-	{"sent-twice", "a command whose connection broke is sent again", one(command,
+		"		clear(p.wire.loaded)\n		var again", "		var again")},
+	{"sent-twice", "a command whose connection broke is sent again", one(wire,
 		"func (*wireCmd) NoRetry() bool { return true }", "func (*wireCmd) NoRetry() bool { return false }")},
 	{"close-drops-locks", "Close does not release what is held, at all", one(redlock,
 		"	for _, l := range r.keeper.drain() {", "	for _, l := range r.keeper.drain()[:0] {")},
