@@ -15,7 +15,7 @@ type Group[T any] struct {
 	clock   clock.Clock
 	timeout time.Duration
 	lanes   []*lane[T]
-	waiters sync.Pool // of *waiter
+	waiters sync.Pool // of *waiter[T]
 	cancel  context.CancelFunc
 
 	// The plain group, not one with a derived context: a lane that ends must
@@ -75,14 +75,6 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 		g.lanes[c.node].submit(c)
 	}
 	return r
-}
-
-// waiter is one that nobody uses. Its timer may run still.
-func (g *Group[T]) waiter() *waiter {
-	if w, ok := g.waiters.Get().(*waiter); ok {
-		return w
-	}
-	return &waiter{decided: make(chan struct{}, 1), timer: g.clock.NewTimer(g.timeout)}
 }
 
 // Unreachable says that a node cannot be reached just now: what waits for it

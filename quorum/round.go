@@ -59,23 +59,16 @@ type Round[T any] struct {
 
 	mu      sync.Mutex
 	calls   []Call[T]
-	tally   Tally     // frozen at the decision
-	waiter  *waiter   // whom to wake at the decision
-	end     time.Time // when it was decided
-	open    int       // calls that a lane still has
+	tally   Tally      // frozen at the decision
+	waiter  *waiter[T] // whom to wake at the decision
+	end     time.Time  // when it was decided
+	open    int        // calls that a lane still has
 	outcome Outcome
 	deaf    bool // nobody listens yet: no decision, no callbacks
 
 	// The calls of a group of the usual size come with the round, in one
 	// allocation.
 	few [5]Call[T]
-}
-
-// waiter is what a goroutine waits on for a decision. One is used for many
-// rounds: a channel and a timer for each would be half of an operation's garbage.
-type waiter struct {
-	decided chan struct{} // holds the one token that the decision sends
-	timer   clock.Timer
 }
 
 // Ballot is one node's vote in a round and what came with it.
@@ -151,20 +144,7 @@ func (r *Round[T]) Wait(ctx context.Context) {
 	w := r.group.waiter()
 	r.waiter = w
 	r.mu.Unlock()
-
-	w.timer.Reset(r.group.timeout - r.group.clock.Now().Sub(r.start))
-	// Of several that are ready select takes any; expire does nothing to a
-	// round that is decided.
-	select {
-	case <-w.decided:
-	case <-w.timer.C():
-		r.expire(ErrNoAnswer)
-		<-w.decided // by us, or just before by somebody else
-	case <-ctx.Done():
-		r.expire(ErrAbandoned)
-		<-w.decided
-	}
-	w.timer.Stop()
+	w.wait(ctx, r)
 	r.group.waiters.Put(w)
 }
 
@@ -237,7 +217,7 @@ func (r *Round[T]) unlock() {
 		return
 	}
 	decides := r.outcome == Open && r.due()
-	var w *waiter
+	var w *waiter[T]
 	if decides {
 		r.end = r.group.clock.Now()
 		w, r.waiter = r.waiter, nil

@@ -23,6 +23,7 @@ const (
 	release   = "redlock/release.lua"
 	extend    = "redlock/extend.lua"
 	round     = "quorum/round.go"
+	waiter    = "quorum/waiter.go"
 	lane      = "quorum/lane.go"
 	locks     = "redlock/lock.go"
 	do        = "redlock/do.go"
@@ -168,10 +169,12 @@ var mutants = []mutant{
 	}},
 	{"cleanup-owed-shortly", "a clean-up is owed for one timeout only", one(acquire,
 		"KeepUntil: r.cfg.Clock.Now().Add(ttl)}", "KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout)}")},
-	{"waits-for-the-silent", "a round waits for nodes that do not answer", one(round,
-		"	case <-w.timer.C():\n		r.expire(ErrNoAnswer)\n		<-w.decided // by us, or just before by somebody else\n", "")},
-	{"stale-wake-up", "who was not answered in time leaves the decision's wake-up for the next to wait", one(round,
-		"		r.expire(ErrNoAnswer)\n		<-w.decided // by us, or just before by somebody else\n", "		r.expire(ErrNoAnswer)\n")},
+	{"waits-for-the-silent", "a round waits for nodes that do not answer", one(waiter,
+		"	r.expire(ErrNoAnswer)\n", "")},
+	{"stale-wake-up", "who was not answered in time leaves the decision's wake-up for the next to wait", one(waiter,
+		"			<-w.decided // by us, or just before by somebody else\n", "")},
+	{"late-for-the-wrong-round", "an earlier round's timer ends the wait for the next", one(waiter,
+		"left > 0 {", "left > r.group.timeout {")},
 	{"quorum-of-the-living", "nodes that failed do not count in the majority", one(tally,
 		"Need() int { return Size(t.N) }", "Need() int { return Size(t.N - t.Failed) }")},
 	{"withdraw-forgets-sent", "what is under way counts as not sent when it is withdrawn", one(round,
