@@ -78,8 +78,9 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 }
 
 // Unreachable says that a node cannot be reached just now: what waits for it
-// fails at once with err, and so does what comes until Reachable is called or
-// the batch under way ends. Calls that are kept stay queued.
+// fails at once with err, and so does what comes until Reachable is called or, at
+// the latest, 10 ms after the batch under way has ended. Calls that are kept stay
+// queued.
 func (g *Group[T]) Unreachable(node int, err error) { g.lanes[node].unreachable(err) }
 
 // Reachable takes Unreachable back.

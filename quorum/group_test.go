@@ -343,6 +343,73 @@ func TestUnreachableFailsAtOnceWhatWaits(t *testing.T) {
 	})
 }
 
+// A node that refuses connections is asked a hundred times a second at the most,
+// however many want something of it, and is back a hundredth after it is up.
+func TestARefusedNodeIsNotDialledWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("connection refused")
+		n := &node{}
+		g := group(n)
+		n.become(func(batch []*call) {
+			time.Sleep(50 * time.Microsecond) // a dial
+			g.Unreachable(0, refused)
+			for _, c := range batch {
+				c.Unsent(refused)
+			}
+		})
+		for range 10_000 {
+			r, took := run(g, spec{Op: "ask"})
+			require.ErrorIs(t, r.Ballots()[0].Err, refused)
+			require.LessOrEqual(t, took, 50*time.Microsecond)
+			g.Start(spec{Op: "owe", KeepUntil: time.Now().Add(time.Minute)})
+			time.Sleep(100 * time.Microsecond)
+		}
+		dials := len(n.batches())
+		assert.LessOrEqual(t, dials, 110, "in a second")
+		assert.Greater(t, dials, 90, "in a second")
+
+		n.become(grants)
+		time.Sleep(10 * time.Millisecond)
+		r, _ := run(g, spec{Op: "up"})
+		assert.Equal(t, quorum.Won, r.Tally().Outcome())
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		owed := 0
+		for _, b := range n.batches()[dials:] {
+			for _, op := range b {
+				if op == "owe" {
+					owed++
+				}
+			}
+		}
+		assert.GreaterOrEqual(t, owed, 10_000)
+		assert.Positive(t, n.rests(), "it rests as any other")
+		g.Close(0)
+	})
+}
+
+// Close does not wait for the pause, and sends what is queued.
+func TestCloseEndsThePauseOfARefusedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("connection refused")
+		n := &node{}
+		g := group(n)
+		n.become(func(batch []*call) {
+			g.Unreachable(0, refused)
+			for _, c := range batch {
+				c.Unsent(refused)
+			}
+		})
+		run(g, spec{Op: "ask"})
+		n.become(grants)
+		kept := g.Start(spec{Op: "kept", KeepUntil: time.Now().Add(time.Minute)})
+		began := time.Now()
+		g.Close(time.Second)
+		assert.Zero(t, time.Since(began))
+		assert.Equal(t, quorum.Granted, kept.Ballots()[0].Final)
+	})
+}
+
 func TestTheBacklogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{carry: hangs(time.Hour)}

@@ -56,6 +56,10 @@ func (w *dialWatch) add(f func(error)) (remove func()) {
 func (w *dialWatch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
+		went := err
+		if broken, ok := conn.(brokenConn); ok {
+			went = broken.err
+		}
 		w.mu.Lock()
 		tells := make([]func(error), 0, len(w.tells))
 		for _, f := range w.tells {
@@ -63,7 +67,7 @@ func (w *dialWatch) DialHook(next redis.DialHook) redis.DialHook {
 		}
 		w.mu.Unlock()
 		for _, f := range tells {
-			f(err)
+			f(went)
 		}
 		return conn, err
 	}

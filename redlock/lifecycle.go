@@ -76,7 +76,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 	// A node to which nothing was ever sent has nothing to delete. What is
 	// still queued for it must not be sent after us.
 	var asked []bool
-	if !l.attempt.SentToAll() {
+	if l.attempt != nil && !l.attempt.SentToAll() {
 		l.attempt.Withdraw()
 		if !l.grown {
 			asked = make([]bool, len(l.r.nodes))
@@ -96,6 +96,9 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 // to go on with.
 func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[command])) (*quorum.Round[command], error) {
 	l.order.Lock()
+	if l.attempt != nil && l.attempt.SentToAll() {
+		l.attempt = nil // nothing of it is left to withdraw; it is half of a lock's memory
+	}
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
 	if l.cause == nil && !now.Before(l.until) {

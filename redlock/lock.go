@@ -14,17 +14,17 @@ import (
 // when its validity is over, whichever comes first, and never comes back. It is
 // safe for concurrent use.
 type Lock struct {
-	r       *Redlock
-	key     string
-	value   string
-	values  context.Context // whence the context's values come, and nothing else
-	attempt *quorum.Round[command]
+	r      *Redlock
+	key    string
+	value  string
+	values context.Context // whence the context's values come, and nothing else
 
 	// order is held while a round of this lock is handed to the lanes, which
 	// never waits for a node. It keeps a renewal or a top-up from being sent
 	// after the release. Lock it before mu.
-	order sync.Mutex
-	grown bool // topped up: nodes that attempt did not reach may have the key
+	order   sync.Mutex
+	attempt *quorum.Round[command] // nil once every node has been sent the SET
+	grown   bool                   // topped up: nodes that attempt did not reach may have the key
 
 	mu       sync.Mutex
 	until    time.Time

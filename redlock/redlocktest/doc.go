@@ -6,8 +6,8 @@
 //	masters.Kill(0, 1)         // a minority is gone
 //
 // Each master is a [miniredis] server behind a link layer of this package's
-// own. The server executes commands; the link refuses, stalls, delays and
-// loses what travels to it and back. So a fault hits every client of a master,
+// own. The server executes commands; the link refuses, stalls, delays, loses
+// and tears what travels to it and back. So a fault hits every client of a master,
 // whatever library it is made with, exactly as a fault of the network or of
 // the process would.
 //

@@ -129,13 +129,14 @@ func (l *link) submit() {
 	if fate == loseReply {
 		l.mute.Store(true)
 	}
+	request, torn := l.path.tear(request)
 	due := l.master.requestDue(delay)
 	packets := make([]packet, len(request))
 	for i, c := range request {
 		packets[i] = packet{command: c, due: due}
 	}
 	l.requests.send(packets...)
-	if fate == loseReply {
+	if fate == loseReply || torn {
 		l.finish()
 	}
 }
@@ -147,7 +148,7 @@ func (l *link) finish() {
 	}
 	l.submit()
 	if l.over {
-		return // the last request was to be lost
+		return // the last request was to be lost, or torn
 	}
 	l.over = true
 	l.pending = nil
@@ -205,13 +206,19 @@ func (e *serverEnd) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	delay, lost := e.path.draw(ToClient)
-	if lost {
-		e.mute.Store(true)
-		e.replies.send(packet{end: true, due: e.master.replyDue(delay)})
-		e.hangUp()
-		return len(p), nil
+	left := 0
+	if !lost {
+		left = e.path.arrives(ToClient, len(p))
 	}
-	e.replies.send(packet{command: command{raw: append([]byte(nil), p...)}, due: e.master.replyDue(delay)})
+	due := e.master.replyDue(delay)
+	if left > 0 {
+		e.replies.send(packet{command: command{raw: append([]byte(nil), p[:left]...)}, due: due})
+	}
+	if left < len(p) {
+		e.mute.Store(true)
+		e.replies.send(packet{end: true, due: due})
+		e.hangUp()
+	}
 	return len(p), nil
 }
 

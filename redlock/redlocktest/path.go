@@ -24,6 +24,7 @@ type Path struct {
 	requests chan struct{} // closed while what is sent to the master travels
 	replies  chan struct{} // the same for what the master sends
 	shape    func(Direction) (delay time.Duration, lost bool)
+	torn     func(d Direction, bytes int) (arrive int)
 	links    map[*link]struct{}
 }
 

@@ -1,0 +1,41 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+)
+
+// go-redis takes a quiet dial for one that worked. Who watches must not: a lane
+// that does not know that its node refuses connections dials as fast as its callers
+// ask.
+func TestADialThatFailsQuietlyIsToldAsFailed(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	options := &redis.Options{MaxRetries: -1, DialerRetries: 1}
+	up := false
+	options.Dialer = quietly(func(context.Context, string, string) (net.Conn, error) {
+		if up {
+			ours, theirs := net.Pipe()
+			_ = theirs.Close()
+			return ours, nil
+		}
+		return nil, refused
+	})
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	var told []error
+	stop := watchDials(client, func(err error) { told = append(told, err) })
+	defer stop()
+
+	assert.ErrorIs(t, client.Ping(context.Background()).Err(), refused)
+	up = true
+	assert.Error(t, client.Ping(context.Background()).Err(), "the other end is closed")
+	if assert.Len(t, told, 2) {
+		assert.ErrorIs(t, told[0], refused)
+		assert.NoError(t, told[1])
+	}
+}
