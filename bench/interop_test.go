@@ -1,6 +1,4 @@
-// Package bench is a module of its own, so that the libraries it compares with
-// stay out of the requirements of the library.
-package bench
+package main
 
 import (
 	"context"

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/quorumlock/redlock/bench/load"
+	"github.com/quorumlock/redlock/bench/result"
+	"github.com/quorumlock/redlock/bench/subject"
+	"github.com/quorumlock/redlock/internal/redisserver"
+)
+
+// BenchmarkCycle acquires and releases, with five masters and as many callers as
+// its name says. An operation is one cycle, whoever made it, so that ns/op is the
+// inverse of the throughput; what a cycle takes its caller is in p50-ns and
+// p99-ns. B/op and allocs/op are of the whole process.
+//
+//	go test -bench Cycle -count 10 ./bench | benchstat -col /lib -
+func BenchmarkCycle(b *testing.B) {
+	subject.Quiet()
+	var addrs []string
+	for _, s := range redisserver.Start(b, 5) {
+		addrs = append(addrs, s.Addr())
+	}
+	turns := 0
+	for _, callers := range []int{1, 16, 128, 1024} {
+		for _, spec := range subject.All() {
+			if !runs(spec.Name, callers) {
+				continue
+			}
+			name := fmt.Sprintf("callers=%d/lib=%s", callers, label(spec.Name))
+			b.Run(name, func(b *testing.B) {
+				turns++
+				target := subject.Target{Addrs: addrs, Callers: callers}
+				cycle(b, spec, target, turns)
+			})
+		}
+	}
+}
+
+// runs says whether a subject is of any use with so many callers.
+func runs(name result.Subject, callers int) bool {
+	switch name {
+	case result.Floor:
+		return callers == 1
+	case result.Ceiling:
+		return callers == 1024
+	}
+	return true
+}
+
+// label is a subject's name as benchstat likes it.
+func label(name result.Subject) string {
+	return strings.NewReplacer(", ", "-", " ", "-").Replace(string(name))
+}
+
+func cycle(b *testing.B, spec subject.Spec, target subject.Target, number int) {
+	l, err := spec.Open(target)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	b.ReportAllocs()
+	if c, ok := l.(*subject.Ceiling); ok {
+		b.ResetTimer()
+		if err := c.Cycles(b.N); err != nil {
+			b.Fatal(err)
+		}
+		return
+	}
+	o, err := load.Run(context.Background(), l, load.Turn{
+		Number: number, Callers: target.Callers, Cycles: b.N,
+		Begin: func() error { b.ResetTimer(); return nil },
+		End:   b.StopTimer,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if o.Errors > 0 {
+		b.Fatalf("%d of %d cycles failed: %v", o.Errors, o.Errors+o.Cycles, o.Err)
+	}
+	latency := o.Cycle.Latency()
+	b.ReportMetric(float64(latency.P50), "p50-ns")
+	b.ReportMetric(float64(latency.P99), "p99-ns")
+}

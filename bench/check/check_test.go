@@ -1,0 +1,113 @@
+package check
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/bench/masters"
+	"github.com/quorumlock/redlock/bench/subject"
+	"github.com/quorumlock/redlock/internal/redisserver"
+)
+
+func start(t *testing.T) *masters.Set {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs redis-server; left out with -short")
+	}
+	set := masters.Of(redisserver.Start(t, 5))
+	t.Cleanup(set.Close)
+	return set
+}
+
+func TestEverySubjectLocks(t *testing.T) {
+	subject.Quiet()
+	set := start(t)
+	for _, spec := range subject.All() {
+		for _, n := range []int{1, 3, 5} {
+			assert.NoError(t, Locks(t.Context(), set, spec, set.Addrs(n)))
+		}
+	}
+}
+
+// fake is a subject that does not do what a lock does.
+type fake struct {
+	set     *masters.Set
+	on      int  // acquires by SET on so many masters
+	nx      bool // and only a key that is free
+	forever bool // without a ttl
+	keep    bool // does not release
+}
+
+func (f fake) Caller() subject.Caller { return f }
+func (f fake) Close() error           { return nil }
+
+func (f fake) Acquire(ctx context.Context, key string) error {
+	ttl := subject.TTL
+	if f.forever {
+		ttl = 0
+	}
+	for i := range f.on {
+		c := f.set.Client(i)
+		if !f.nx {
+			if err := c.Set(ctx, key, "fake", ttl).Err(); err != nil {
+				return err
+			}
+			continue
+		}
+		ok, err := c.SetNX(ctx, key, "fake", ttl).Result()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return subject.ErrHeld
+		}
+	}
+	return nil
+}
+
+func (f fake) Release(ctx context.Context) error {
+	for i := range f.on {
+		if f.keep {
+			break
+		}
+		if err := f.set.Client(i).Del(ctx, key).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestWhatDoesNotLockIsFound(t *testing.T) {
+	set := start(t)
+	for name, c := range map[string]struct {
+		fake fake
+		want string // in the error; empty: it locks
+	}{
+		"does nothing":     {fake{}, "no majority"},
+		"on a minority":    {fake{on: 2, nx: true}, "no majority"},
+		"excludes nobody":  {fake{on: 5}, "two clients"},
+		"without a ttl":    {fake{on: 5, nx: true, forever: true}, "has a ttl of"},
+		"does not release": {fake{on: 5, nx: true, keep: true}, "keys are left"},
+		"locks":            {fake{on: 5, nx: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.fake.set = set
+			spec := subject.Spec{
+				Name:    "fake",
+				Open:    func(subject.Target) (subject.Locker, error) { return c.fake, nil },
+				Keys:    func(key string) []string { return []string{key} },
+				Refused: func(err error) bool { return err == subject.ErrHeld },
+			}
+			err := Locks(t.Context(), set, spec, set.Addrs(5))
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Error(t, err)
+			assert.ErrorContains(t, err, c.want)
+		})
+	}
+}

@@ -1,0 +1,201 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quorumlock/redlock/bench/result"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// atOnce is how many locks are acquired or released at a time.
+const atOnce = 256
+
+// acquireLimit is the longest that acquiring all of them may take. It fails then:
+// the first would have been renewed many times before the last was there.
+const acquireLimit = 2 * time.Minute
+
+// Child holds the locks of a plan and reports on out. It gives up when in ends.
+func Child(plan string, in io.Reader, out io.Writer) error {
+	say := json.NewEncoder(out)
+	var p Plan
+	if err := json.Unmarshal([]byte(plan), &p); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	goOn := make(chan bool, 1)
+	go func() {
+		var b [1]byte
+		for {
+			if _, err := in.Read(b[:]); err != nil {
+				cancel(errors.New("the parent has gone"))
+				return
+			}
+			goOn <- true
+		}
+	}()
+	outcome, err := hold(ctx, p, func() error { return say.Encode(message{}) }, goOn)
+	if err != nil {
+		_ = say.Encode(message{Error: err.Error()})
+		return err
+	}
+	return say.Encode(message{Outcome: outcome})
+}
+
+// hold acquires, waits, looks and releases. It tells when it has acquired, and
+// when the time is over.
+func hold(ctx context.Context, p Plan, tell func() error, goOn <-chan bool) (*result.Renewal, error) {
+	urls := make([]string, len(p.Addrs))
+	for i, addr := range p.Addrs {
+		urls[i] = "redis://" + addr
+	}
+	locks, err := redlock.Open(urls, redlock.Config{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = locks.Close() }()
+	// One lock has been held: connections and scripts are there, and what is
+	// made once is not counted for each lock.
+	if err := once(ctx, locks, p.TTL); err != nil {
+		return nil, err
+	}
+	held := make([]*redlock.Lock, p.Locks)
+	o := &result.Renewal{Locks: p.Locks, TTL: p.TTL, For: p.For}
+
+	before := memory()
+	start := time.Now()
+	if err := acquireAll(ctx, locks, held, p.TTL); err != nil {
+		return nil, err
+	}
+	o.AcquireTook = time.Since(start)
+	o.PerLock = float64(memory()-before) / float64(p.Locks)
+
+	// Locks that were acquired together are renewed together, every third of
+	// the ttl: the edges of the time that is measured are between two such.
+	if err := pass(ctx, p.TTL/6); err != nil {
+		return nil, err
+	}
+	if err := tell(); err != nil {
+		return nil, err
+	}
+	used, start := processorTime(), time.Now()
+	if err := pass(ctx, p.For); err != nil {
+		return nil, err
+	}
+	o.Cores = (processorTime() - used).Seconds() / time.Since(start).Seconds()
+
+	if err := tell(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-goOn:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	start = time.Now()
+	var why error
+	o.Lost, why = releaseAll(ctx, held)
+	o.ReleaseTook = time.Since(start)
+	if o.Lost > 0 {
+		fmt.Fprintf(os.Stderr, "%d of %d locks are lost, one of them: %v\n", o.Lost, p.Locks, why)
+	}
+	return o, nil
+}
+
+// pass lets time pass, which is what is measured here.
+func pass(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func once(ctx context.Context, locks *redlock.Redlock, ttl time.Duration) error {
+	l, err := locks.Acquire(ctx, "live:first", ttl)
+	if err != nil {
+		return err
+	}
+	return l.Release(ctx)
+}
+
+// memory is what the heap and the stacks have in use after a collection, in
+// bytes. Memory that the next collection would free does not count, and what is
+// lost in half-filled spans does.
+func memory() int64 {
+	runtime.GC()
+	runtime.GC() // what had a finalizer, or was in a sync.Pool, takes two
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse)
+}
+
+func acquireAll(ctx context.Context, locks *redlock.Redlock, held []*redlock.Lock, ttl time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, acquireLimit)
+	defer cancel()
+	g, limited := errgroup.WithContext(limited)
+	for w := range atOnce {
+		g.Go(func() error {
+			for i := w; i < len(held); i += atOnce {
+				l, err := locks.Acquire(limited, fmt.Sprintf("live:%010d", i), ttl)
+				if err != nil {
+					return err
+				}
+				l.KeepAlive()
+				held[i] = l
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// releaseAll counts the locks that had ended before their release, or whose
+// release found that the masters no longer had them, or found no majority to ask.
+// A lock that ends stays ended, so that one look at the end tells of all the time
+// before. why is one of the reasons.
+func releaseAll(ctx context.Context, held []*redlock.Lock) (lost int, why error) {
+	var (
+		g     errgroup.Group
+		mu    sync.Mutex
+		now   = time.Now() // releases take a while, and are not what is measured
+		count = func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			lost++
+			why = err
+		}
+	)
+	for w := range atOnce {
+		g.Go(func() error {
+			for i := w; i < len(held); i += atOnce {
+				l := held[i]
+				ended, until := context.Cause(l.Context()), l.Until()
+				err := l.Release(ctx)
+				switch {
+				case ended != nil:
+					count(fmt.Errorf("ended: %w", ended))
+				case !now.Before(until):
+					count(fmt.Errorf("was valid until %v before", now.Sub(until)))
+				case err != nil:
+					count(err)
+				}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	return lost, why
+}

@@ -1,0 +1,150 @@
+// Command bench compares this library with other locks for Redis, and with what
+// the servers and the network can do at all, and writes the page that shows it:
+//
+//	go -C bench run .                    the whole comparison, a quarter of an hour
+//	go -C bench run . -quick             does it run, are the answers right? never: how fast
+//	go -C bench run . -only callers      some scenarios, see -only
+//	go -C bench run . -page FILE.json    the page again from stored figures
+//
+// It starts real redis-server processes on the loopback interface, and stops
+// them however it ends. In a round every subject has its turn in every cell, one
+// after the other, in an order that changes from round to round: what the
+// machine does meanwhile happens to all, and only figures of one round are
+// divided by each other.
+//
+// Before anything is measured each subject is checked to lock, and after each
+// turn the masters are checked to be empty. A wrong answer makes the exit status
+// 1; speed never does.
+//
+// It is a module of its own, so that the libraries it compares with stay out of
+// the requirements of the library.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/quorumlock/redlock/bench/live"
+	"github.com/quorumlock/redlock/bench/report"
+	"github.com/quorumlock/redlock/bench/subject"
+)
+
+// childFlag makes this program the process that holds locks; see package live.
+const childFlag = "-hold-locks"
+
+// options are the command line.
+type options struct {
+	quick  bool
+	only   *regexp.Regexp
+	rounds int
+	turn   time.Duration
+	out    string
+	page   string
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == childFlag {
+		if live.Child(os.Args[2], os.Stdin, os.Stdout) != nil {
+			os.Exit(1) // it has told its parent why
+		}
+		return
+	}
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		os.Exit(2) // flag has said why
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal kills; the servers end with this process even then.
+	context.AfterFunc(ctx, stop)
+	subject.Quiet()
+	err = execute(ctx, o)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "bench: interrupted")
+		os.Exit(130)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.BoolVar(&o.quick, "quick", false, "check that everything runs and answers rightly; measure nothing of use")
+	only := f.String("only", "", "measure the cells whose names match this `regexp`, such as callers, 'faults.*hung', '/c=128/' or live; the progress shows the names")
+	f.IntVar(&o.rounds, "rounds", 0, "how often each cell is measured (default 5)")
+	f.DurationVar(&o.turn, "turn", 0, "how long each subject is measured in a cell (default 900ms)")
+	f.StringVar(&o.out, "out", "", "the `folder` for the page (default ../docs; with -quick a temporary one)")
+	f.StringVar(&o.page, "page", "", "make the page from this `file` of stored figures and measure nothing")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if o.only, err = regexp.Compile(*only); err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if err == nil && (o.rounds < 0 || o.turn < 0) {
+		err = errors.New("rounds and turn cannot be negative")
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return o, err
+	}
+	o.setDefaults()
+	return o, nil
+}
+
+func (o *options) setDefaults() {
+	rounds, turn := 5, 900*time.Millisecond
+	if o.quick {
+		rounds, turn = 1, 40*time.Millisecond
+	} else if o.out == "" {
+		o.out = filepath.Join("..", "docs")
+	}
+	if o.rounds == 0 {
+		o.rounds = rounds
+	}
+	if o.turn == 0 {
+		o.turn = turn
+	}
+}
+
+func execute(ctx context.Context, o options) error {
+	if o.page != "" {
+		run, err := stored(o.page)
+		if err != nil {
+			return err
+		}
+		return write(o, run)
+	}
+	if o.quick && o.out == "" {
+		dir, err := os.MkdirTemp("", "redlock-bench-")
+		if err != nil {
+			return err
+		}
+		o.out = dir // stays, to be looked at
+	}
+	run, err := compare(ctx, o)
+	if len(run.Samples)+len(run.Renewals) == 0 || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, report.Summary(os.Stdout, run), write(o, run))
+}
+
+// command is how to repeat a run, as typed in the root of the repository.
+func command() string {
+	return strings.Join(append([]string{"go -C bench run ."}, os.Args[1:]...), " ")
+}

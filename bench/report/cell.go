@@ -1,0 +1,57 @@
+package report
+
+import (
+	"strconv"
+
+	"github.com/quorumlock/redlock/bench/result"
+)
+
+// callersCell is the cell of so many callers; one without samples if there is none.
+func callersCell(m measured, callers int) result.Cell {
+	return firstOr(m.where(func(c result.Cell) bool {
+		return c.Scenario == result.Callers && c.Callers == callers
+	}))
+}
+
+// firstOr is the first cell, or one that nobody measured.
+func firstOr(cells []result.Cell) result.Cell {
+	if len(cells) == 0 {
+		return result.Cell{}
+	}
+	return cells[0]
+}
+
+// title names a cell within its scenario.
+func title(c result.Cell) string {
+	callers := counted(c.Callers, "caller")
+	switch c.Scenario {
+	case result.Nodes:
+		return counted(c.Nodes, "master") + ", " + callers
+	case result.Faults:
+		return condition(c) + ", " + callers
+	case result.Links:
+		return nanoseconds(float64(c.RTT)) + ", " + callers
+	}
+	return callers
+}
+
+// condition says in words what is broken in a cell.
+func condition(c result.Cell) string {
+	number := func(n int) string {
+		if n < len(numbers) {
+			return numbers[n]
+		}
+		return strconv.Itoa(n)
+	}
+	switch {
+	case c.Hung > 0 && c.Refused > 0:
+		return number(c.Hung) + " hung, " + number(c.Refused) + " refusing"
+	case c.Hung > 0:
+		return number(c.Hung) + " hung"
+	case c.Refused > 0:
+		return number(c.Refused) + " refusing"
+	}
+	return "healthy"
+}
+
+var numbers = []string{"none", "one", "two", "three", "four", "five"}

@@ -1,0 +1,95 @@
+// Package result is what a comparison has measured: plain figures, which are
+// stored as JSON and from which package report makes the page.
+package result
+
+import "time"
+
+// Run is one comparison.
+type Run struct {
+	When     time.Time
+	Command  string // how to repeat it, as typed in the project's root
+	Quick    bool   // too short for its figures to mean anything
+	Machine  Machine
+	Samples  []Sample
+	Renewals []Renewal
+}
+
+// Machine is what a comparison ran on. It says nothing that names a machine.
+type Machine struct {
+	CPU        string // the processor's own name
+	Cores      int    // that the process may use
+	MemoryGiB  float64
+	OS, Kernel string
+	Go, Redis  string            // versions
+	Modules    map[string]string // versions of what was compared, by module path
+}
+
+// Subject is what was measured.
+type Subject string
+
+const (
+	Quorumlock Subject = "quorumlock"
+	Redsync    Subject = "redsync"            // its defaults
+	RedsyncFF  Subject = "redsync, fail-fast" // leaves at the majority
+	Redislock  Subject = "redislock, one node"
+	Rueidis    Subject = "rueidislock, its own model"
+	Floor      Subject = "floor"   // pre-encoded requests on plain sockets, one caller
+	Ceiling    Subject = "ceiling" // deep raw pipelines to all masters, no lock logic
+)
+
+// Scenario is what was varied.
+type Scenario string
+
+const (
+	Callers Scenario = "callers" // 1, 16, 128, 1024 of them, five healthy masters
+	Nodes   Scenario = "nodes"   // 1, 3, 5, 7, 9 masters
+	Faults  Scenario = "faults"  // of five masters some hang or refuse
+	Links   Scenario = "links"   // round trips of 1, 10, 50 ms
+)
+
+// Cell is one point of a scenario.
+type Cell struct {
+	Scenario Scenario
+	Callers  int
+	Nodes    int
+	Hung     int           // masters that accept and never answer
+	Refused  int           // masters that refuse connections
+	RTT      time.Duration // of the links; 0 is the loopback's own
+}
+
+// Sample is one subject in one cell for one turn: so many seconds, after a
+// warm-up. In a round every subject of a cell has its turn, one after the other,
+// so that figures of one round may be divided by each other.
+type Sample struct {
+	Cell
+	Subject Subject
+	Round   int
+
+	Cycles    int     // acquisitions with their releases
+	PerSecond float64 // cycles
+	Errors    int     // cycles that failed; a subject that cannot do it has only these
+
+	// A cycle is the acquisition and the release; the latency of either is that
+	// of its call.
+	Cycle, Acquire Latency
+	Allocs         float64 // heap objects for each cycle, of the whole process; 0 if not counted
+}
+
+// Latency is a distribution.
+type Latency struct {
+	P50, P90, P99, P999, Max time.Duration
+	// Quantiles are the 0th, 1st, …, 100th percentile, for plots.
+	Quantiles []time.Duration
+}
+
+// Renewal is one measurement of locks that are only kept alive.
+type Renewal struct {
+	Locks       int
+	TTL, For    time.Duration
+	Cores       float64 // processor time of the client, user and system, by time
+	PerLock     float64 // bytes of heap and stacks in use for each lock
+	PerSecond   float64 // renewals that the masters were sent, for each lock's five counted once
+	Lost        int     // locks that ended although nobody released them
+	AcquireTook time.Duration
+	ReleaseTook time.Duration
+}

@@ -1,0 +1,156 @@
+// Package scenario says what is compared with what, and does it: cells in which
+// one thing varies, and in each of them the subjects in turn.
+package scenario
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/redlock/bench/result"
+)
+
+// Cell is a point of a scenario and who is measured there.
+type Cell struct {
+	result.Cell
+	Subjects []result.Subject
+	// Linked cells go through links, and all cells of their scenario do, so
+	// that their figures may be divided by each other.
+	Linked bool
+}
+
+// String is what -only is matched against: the scenario, callers, nodes, and what
+// is wrong.
+func (c Cell) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/c=%d/n=%d", c.Scenario, c.Callers, c.Nodes)
+	if c.Hung > 0 {
+		fmt.Fprintf(&b, "/hung=%d", c.Hung)
+	}
+	if c.Refused > 0 {
+		fmt.Fprintf(&b, "/refused=%d", c.Refused)
+	}
+	if c.RTT > 0 {
+		fmt.Fprintf(&b, "/rtt=%v", c.RTT)
+	}
+	return b.String()
+}
+
+const (
+	usual        = 5  // masters, where their number does not vary
+	faultCallers = 16 // enough to keep lanes and pools busy beside a hung master
+)
+
+var (
+	everybody = []result.Subject{
+		result.Quorumlock, result.Redsync, result.RedsyncFF, result.Redislock, result.Rueidis,
+	}
+	quorums = []result.Subject{result.Quorumlock, result.Redsync, result.RedsyncFF}
+	pair    = []result.Subject{result.Quorumlock, result.Redsync}
+)
+
+// Cells lists all cells that only matches, in the order of a round.
+func Cells(only *regexp.Regexp) []Cell {
+	var cells []Cell
+	for _, list := range [][]Cell{byCallers(), byNodes(), byFaults(), byLinks()} {
+		for _, c := range list {
+			if only.MatchString(c.String()) {
+				cells = append(cells, c)
+			}
+		}
+	}
+	return cells
+}
+
+// byCallers has the floor where there is one caller, and the ceiling where there
+// are so many that a lock could come near it.
+func byCallers() (cells []Cell) {
+	for _, callers := range []int{1, 16, 128, 1024} {
+		c := Cell{Cell: result.Cell{Scenario: result.Callers, Callers: callers, Nodes: usual}}
+		c.Subjects = append(c.Subjects, everybody...)
+		switch callers {
+		case 1:
+			c.Subjects = append(c.Subjects, result.Floor)
+		case 1024:
+			c.Subjects = append(c.Subjects, result.Ceiling)
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+func byNodes() (cells []Cell) {
+	for _, callers := range []int{1, 128} {
+		for _, nodes := range []int{1, 3, 5, 7, 9} {
+			c := Cell{Cell: result.Cell{Scenario: result.Nodes, Callers: callers, Nodes: nodes}}
+			c.Subjects = append(c.Subjects, pair...)
+			if callers == 1 {
+				c.Subjects = append(c.Subjects, result.Floor)
+			}
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+func byFaults() (cells []Cell) {
+	for _, fault := range []struct{ hung, refused int }{{0, 0}, {1, 0}, {2, 0}, {0, 1}} {
+		cells = append(cells, Cell{
+			Cell: result.Cell{
+				Scenario: result.Faults, Callers: faultCallers, Nodes: usual,
+				Hung: fault.hung, Refused: fault.refused,
+			},
+			Subjects: quorums,
+			Linked:   true,
+		})
+	}
+	return cells
+}
+
+func byLinks() (cells []Cell) {
+	for _, callers := range []int{1, 16} {
+		for _, rtt := range []time.Duration{1, 10, 50} {
+			cells = append(cells, Cell{
+				Cell: result.Cell{
+					Scenario: result.Links, Callers: callers, Nodes: usual,
+					RTT: rtt * time.Millisecond,
+				},
+				Subjects: quorums,
+				Linked:   true,
+			})
+		}
+	}
+	return cells
+}
+
+// rotated is the order in which subjects have their turns: everybody is first at
+// times, so that nobody always runs on what another has left in caches and
+// sockets.
+func rotated(subjects []result.Subject, round int) []result.Subject {
+	by := round % len(subjects)
+	return slices.Concat(subjects[by:], subjects[:by])
+}
+
+// Quick is what of the cells shows in little time that everything works. Who dials
+// thousands of connections is left out among a thousand callers.
+func Quick(cells []Cell) (quick []Cell) {
+	for _, c := range cells {
+		if c.RTT > quickRTT {
+			continue
+		}
+		if c.Callers > quickCallers {
+			c.Subjects = slices.DeleteFunc(slices.Clone(c.Subjects), func(s result.Subject) bool {
+				return s != result.Quorumlock && s != result.Rueidis && s != result.Ceiling
+			})
+		}
+		quick = append(quick, c)
+	}
+	return quick
+}
+
+const (
+	quickCallers = 128
+	quickRTT     = 10 * time.Millisecond
+)

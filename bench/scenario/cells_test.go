@@ -1,0 +1,90 @@
+package scenario
+
+import (
+	"bytes"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/bench/masters"
+	"github.com/quorumlock/redlock/bench/result"
+	"github.com/quorumlock/redlock/bench/subject"
+	"github.com/quorumlock/redlock/internal/redisserver"
+)
+
+func TestEveryCellHasANameOfItsOwn(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, c := range Cells(regexp.MustCompile("")) {
+		assert.False(t, seen[c.String()], "%v", c)
+		seen[c.String()] = true
+		for _, name := range c.Subjects {
+			_, err := subject.Of(name)
+			assert.NoError(t, err)
+		}
+	}
+}
+
+func TestAPatternChoosesCells(t *testing.T) {
+	var names []string
+	for _, c := range Cells(regexp.MustCompile("^faults.*hung")) {
+		names = append(names, c.String())
+	}
+	assert.Equal(t, []string{"faults/c=16/n=5/hung=1", "faults/c=16/n=5/hung=2"}, names)
+}
+
+// Quick leaves no subject and no scenario out.
+func TestQuickCellsShowEverything(t *testing.T) {
+	subjects := make(map[result.Subject]bool)
+	scenarios := make(map[result.Scenario]bool)
+	for _, c := range Quick(Cells(regexp.MustCompile(""))) {
+		scenarios[c.Scenario] = true
+		for _, name := range c.Subjects {
+			subjects[name] = true
+		}
+	}
+	assert.Len(t, subjects, len(subject.All()))
+	assert.Len(t, scenarios, 4)
+}
+
+func TestEverybodyIsFirstInSomeRound(t *testing.T) {
+	first := make(map[result.Subject]bool)
+	for round := range everybody {
+		order := rotated(everybody, round)
+		assert.ElementsMatch(t, everybody, order)
+		first[order[0]] = true
+	}
+	assert.Len(t, first, len(everybody))
+}
+
+// Masters that hang or refuse do so for one turn only, and what that turn leaves
+// behind is gone before the next.
+func TestTurnsBesideFaultsLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs redis-server; left out with -short")
+	}
+	set := masters.Of(redisserver.Start(t, 5))
+	t.Cleanup(set.Close)
+	var progress bytes.Buffer
+	r := &Runner{
+		Masters: set, Turn: 20 * time.Millisecond, Cut: 10 * time.Second, Progress: &progress,
+		Problem: func(err error) { t.Error(err) },
+	}
+	cells := Cells(regexp.MustCompile("^faults"))
+	for i := range cells {
+		cells[i].Subjects = []result.Subject{result.Quorumlock}
+	}
+	checked, err := r.Check(t.Context(), cells)
+	require.NoError(t, err)
+	assert.Equal(t, 1, checked)
+	samples, err := r.Round(t.Context(), append(cells, cells[0]), 0)
+	require.NoError(t, err)
+	require.Len(t, samples, len(cells)+1)
+	for _, s := range samples {
+		assert.Positive(t, s.Cycles, "%+v", s.Cell)
+		assert.Zero(t, s.Errors, "%+v: %s", s.Cell, progress.String())
+		assert.Positive(t, s.Cycle.P99)
+	}
+}

@@ -1,0 +1,46 @@
+package subject
+
+import (
+	"context"
+
+	"github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/bench/result"
+)
+
+// oneNode is bsm/redislock, which locks on one Redis and is lost with it: what a
+// lock costs that survives nothing. Defaults, and a pool in which nobody waits.
+type oneNode struct {
+	client *redis.Client
+	locks  *redislock.Client
+}
+
+var redislockSpec = Spec{
+	Name:      result.Redislock,
+	Open:      openRedislock,
+	OneMaster: true,
+	Keys:      itself,
+	Refused:   is(redislock.ErrNotObtained),
+}
+
+func openRedislock(t Target) (Locker, error) {
+	c := redis.NewClient(&redis.Options{Addr: t.Addrs[0], PoolSize: t.Callers + 16})
+	return &oneNode{client: c, locks: redislock.New(c)}, nil
+}
+
+func (o *oneNode) Close() error { return o.client.Close() }
+
+func (o *oneNode) Caller() Caller { return &oneNodeCaller{locks: o.locks} }
+
+type oneNodeCaller struct {
+	locks *redislock.Client
+	lock  *redislock.Lock
+}
+
+func (c *oneNodeCaller) Acquire(ctx context.Context, key string) (err error) {
+	c.lock, err = c.locks.Obtain(ctx, key, TTL, nil)
+	return err
+}
+
+func (c *oneNodeCaller) Release(ctx context.Context) error { return c.lock.Release(ctx) }

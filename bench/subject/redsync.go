@@ -1,0 +1,99 @@
+package subject
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/bench/result"
+)
+
+// redsyncLocker is redsync v4 on go-redis v9, a pool for each master, with the
+// defaults of both, but for
+//
+//   - PoolSize: two connections for each caller, so that nobody waits for one,
+//     not even behind a straggler that fail-fast has left;
+//   - WithTries(1), which changes nothing where nobody has the key;
+//   - WithExpiry, the ttl that everybody has here.
+type redsyncLocker struct {
+	redsync *redsync.Redsync
+	clients []*redis.Client
+	options []redsync.Option
+}
+
+var (
+	redsyncSpec = Spec{
+		Name:    result.Redsync,
+		Open:    func(t Target) (Locker, error) { return openRedsync(t) },
+		Keys:    itself,
+		Refused: redsyncRefused,
+	}
+
+	// WithFailFast lets an operation return at the majority. The call to the
+	// slowest node goes on meanwhile, on a connection of its own, and the
+	// release may overtake the SET there: the key then stays for its ttl.
+	redsyncFailFastSpec = Spec{
+		Name: result.RedsyncFF,
+		Open: func(t Target) (Locker, error) {
+			return openRedsync(t, redsync.WithFailFast(true))
+		},
+		Keys:             itself,
+		Refused:          redsyncRefused,
+		LeavesStragglers: true,
+	}
+)
+
+func redsyncRefused(err error) bool {
+	var taken *redsync.ErrTaken
+	return errors.As(err, &taken)
+}
+
+func openRedsync(t Target, options ...redsync.Option) (*redsyncLocker, error) {
+	l := &redsyncLocker{
+		options: append(options, redsync.WithExpiry(TTL), redsync.WithTries(1)),
+	}
+	pools := make([]redsyncredis.Pool, len(t.Addrs))
+	for i, addr := range t.Addrs {
+		c := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 2*t.Callers + 16})
+		l.clients = append(l.clients, c)
+		pools[i] = goredis.NewPool(c)
+	}
+	l.redsync = redsync.New(pools...)
+	return l, nil
+}
+
+func (l *redsyncLocker) Close() error {
+	var errs []error
+	for _, c := range l.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (l *redsyncLocker) Caller() Caller { return &redsyncCaller{locker: l} }
+
+type redsyncCaller struct {
+	locker *redsyncLocker
+	mutex  *redsync.Mutex
+}
+
+// Acquire makes a new Mutex, which is redsync's way: one holds one key.
+func (c *redsyncCaller) Acquire(ctx context.Context, key string) error {
+	c.mutex = c.locker.redsync.NewMutex(key, c.locker.options...)
+	return c.mutex.LockContext(ctx)
+}
+
+func (c *redsyncCaller) Release(ctx context.Context) error {
+	ok, err := c.mutex.UnlockContext(ctx)
+	if !ok && err == nil {
+		return redsync.ErrFailed
+	}
+	if ok {
+		return nil // a majority; err may tell of the others
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package subject
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/quorumlock/redlock/bench/result"
+)
+
+// ownModel is rueidislock: a majority of keys in one client, here on one master,
+// not of masters. It is no quorum of independent servers, and its figures stand
+// beside the others for what they are. A held lock is renewed until it is
+// released, with a goroutine for each key; a release waits for all keys.
+//
+// Defaults (2 of 3 keys, client-side caching), but for
+//
+//   - NoLoopTracking, which its documentation recommends from Redis 7.0.5 on;
+//   - TryNextAfter: its 20 ms for one key are less than what a key takes among a
+//     thousand callers, who would then fail instead of wait;
+//   - KeyValidity, the ttl that everybody has here.
+type ownModel struct{ locker rueidislock.Locker }
+
+const ownModelKeys = 3 // 2*KeyMajority-1, by default
+
+var rueidislockSpec = Spec{
+	Name:      result.Rueidis,
+	Open:      openRueidislock,
+	OneMaster: true,
+	Keys: func(key string) []string {
+		keys := make([]string, ownModelKeys)
+		for i := range keys {
+			keys[i] = fmt.Sprintf("rueidislock:%d:%s", i, key)
+		}
+		return keys
+	},
+	Refused: is(rueidislock.ErrNotLocked),
+}
+
+func openRueidislock(t Target) (Locker, error) {
+	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption: rueidis.ClientOption{
+			InitAddress:       t.Addrs[:1],
+			ForceSingleClient: true, // not a Cluster: do not ask
+		},
+		KeyValidity:    TTL,
+		TryNextAfter:   2 * time.Second,
+		NoLoopTracking: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ownModel{l}, nil
+}
+
+func (o ownModel) Close() error {
+	o.locker.Close()
+	return nil
+}
+
+func (o ownModel) Caller() Caller { return &ownModelCaller{locker: o.locker} }
+
+type ownModelCaller struct {
+	locker  rueidislock.Locker
+	release context.CancelFunc
+}
+
+func (c *ownModelCaller) Acquire(ctx context.Context, key string) (err error) {
+	_, c.release, err = c.locker.TryWithContext(ctx, key)
+	return err
+}
+
+// Release cannot fail: rueidislock does not say whether the lock was still held.
+func (c *ownModelCaller) Release(context.Context) error {
+	c.release()
+	return nil
+}

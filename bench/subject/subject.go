@@ -1,0 +1,97 @@
+// Package subject wraps what is compared, each library with the settings that
+// its own users would choose, behind one small interface, and beside them two
+// bounds that no lock can beat: [floor] and [Ceiling].
+//
+// The wrapping costs a library nothing that its user would not pay: a [Caller]
+// keeps the lock between acquisition and release in a field, so that neither a
+// closure nor an interface value is allocated for a cycle.
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/redlock/bench/result"
+)
+
+// TTL is what every lock is acquired for: so long that none expires in a turn.
+const TTL = 10 * time.Second
+
+// ErrHeld is how the bounds say that somebody else has the key. Libraries have
+// errors of their own for it, see [Spec.Refused].
+var ErrHeld = errors.New("held by another client")
+
+// Locker is one client of a library, as a process would have one.
+type Locker interface {
+	// Caller makes a view of the client for one goroutine.
+	Caller() Caller
+	// Close gives up the connections. Nobody may be calling any more.
+	Close() error
+}
+
+// Caller acquires one lock at a time and releases it. It belongs to one
+// goroutine.
+type Caller interface {
+	// Acquire makes one attempt.
+	Acquire(ctx context.Context, key string) error
+	// Release gives up what the last Acquire got. It may be called only after
+	// one that succeeded.
+	Release(ctx context.Context) error
+}
+
+// Target is where locks live.
+type Target struct {
+	Addrs   []string // host and port of each master
+	Callers int      // the most goroutines that will call at a time, for the size of pools
+}
+
+// Spec says how to open a subject, and how its locks look on the masters.
+type Spec struct {
+	Name result.Subject
+	Open func(Target) (Locker, error)
+	// OneMaster subjects use only the first of the masters.
+	OneMaster bool
+	// Keys are the names under which a master has a lock that is held.
+	Keys func(key string) []string
+	// Refused says that an error of Acquire means that somebody else has it.
+	Refused func(error) bool
+	// LeavesStragglers: what this subject leaves behind on healthy masters is
+	// its own way of working, and is reported, not a failure of the comparison.
+	LeavesStragglers bool
+}
+
+// Patience is how long masters have to carry out what a subject has sent them
+// before what they still hold counts as left behind. It is below TTL, or keys
+// would just run out; and short for a subject that is known to leave some.
+func (s Spec) Patience() time.Duration {
+	if s.LeavesStragglers {
+		return TTL / 20
+	}
+	return TTL / 2
+}
+
+// Of returns the Spec of a subject.
+func Of(name result.Subject) (Spec, error) {
+	for _, s := range All() {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Spec{}, fmt.Errorf("no subject %q", name)
+}
+
+// All lists the subjects, ours first.
+func All() []Spec {
+	return []Spec{
+		quorumlockSpec, redsyncSpec, redsyncFailFastSpec, redislockSpec, rueidislockSpec,
+		floorSpec, ceilingSpec,
+	}
+}
+
+func itself(key string) []string { return []string{key} }
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
