@@ -179,6 +179,7 @@ func (l *lane[T]) run(ctx context.Context) {
 	defer l.pause.Stop()
 	l.pause.Stop()
 
+	many := false // the last batch had several calls
 	for {
 		switch l.pick() {
 		case closed:
@@ -193,10 +194,13 @@ func (l *lane[T]) run(ctx context.Context) {
 			continue
 		case nothing:
 			<-l.wake
+			if many {
+				runtime.Gosched() // as below
+			}
 			continue
 		}
 
-		silent, hung, many := false, false, false
+		silent, hung := false, false
 		began := l.clock.Now()
 		if l.claim(began) {
 			many = len(l.live) > 1
@@ -218,8 +222,8 @@ func (l *lane[T]) run(ctx context.Context) {
 			l.repeat.Reset(l.retry)
 		}
 		if many {
-			// Let those who were just answered come with their next calls: they
-			// share the batch.
+			// Let those who were answered together come with their next calls
+			// together: they share a batch. A lone caller waits for nobody.
 			runtime.Gosched()
 		}
 	}

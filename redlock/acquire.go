@@ -54,9 +54,12 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	}
 	place := r.turns.join(key)
 	defer r.turns.leave(key, place)
-	failed := &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
-	if err := r.await(ctx, failed, place.first, nil); err != nil {
-		return nil, err
+	var failed *QuorumError
+	if place.first != nil {
+		failed = &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
+		if err := r.await(ctx, failed, place.first, nil); err != nil {
+			return nil, err
+		}
 	}
 	for tries := 0; ; tries++ {
 		lock, free, err := r.attempt(ctx, key, ttl, true)
@@ -75,7 +78,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 			return nil, now
 		}
 		failed = now
-		r.turns.failed(key, now.Reason)
+		r.turns.failed(key, place, now.Reason)
 		if tries == 0 && now.Reason == ErrNoQuorum {
 			r.journal.warn("no quorum, waiting", "key", short(key), "error", err.Error())
 		}

@@ -21,22 +21,24 @@ type line struct {
 
 // place is somebody's place in a line.
 type place struct {
-	first chan struct{} // closed when everybody in front has left
-	nudge chan struct{} // holds one hint that the key may be free
+	first chan struct{} // closed when everybody in front has left; nil: nobody was
+	nudge chan struct{} // holds one hint that the key may be free; nil before a failure
+	free  bool          // such a hint from before the first failure
 }
 
 func newTurns() *turns { return &turns{lines: map[string]*line{}} }
 
 // join takes the last place in the line for key.
 func (t *turns) join(key string) *place {
-	p := &place{first: make(chan struct{}), nudge: make(chan struct{}, 1)}
+	p := &place{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lines[key]
 	if l == nil {
 		l = &line{}
 		t.lines[key] = l
-		close(p.first)
+	} else {
+		p.first = make(chan struct{})
 	}
 	l.places = append(l.places, p)
 	return p
@@ -61,7 +63,12 @@ func (t *turns) leave(key string, p *place) {
 func (t *turns) free(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.lines[key]; l != nil {
+	l := t.lines[key]
+	switch {
+	case l == nil:
+	case l.places[0].nudge == nil:
+		l.places[0].free = true
+	default:
 		select {
 		case l.places[0].nudge <- struct{}{}:
 		default: // a hint that was not taken yet serves as well
@@ -69,11 +76,18 @@ func (t *turns) free(key string) {
 	}
 }
 
-// failed notes for the line why its first one tried in vain.
-func (t *turns) failed(key string, reason error) {
+// failed notes for the line why p, its first one, tried in vain. From then on p
+// has a nudge.
+func (t *turns) failed(key string, p *place, reason error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lines[key].reason = reason
+	if p.nudge == nil {
+		p.nudge = make(chan struct{}, 1)
+		if p.free {
+			p.nudge <- struct{}{}
+		}
+	}
 }
 
 // reason is why the line waits. Before anybody has tried, somebody of this Redlock
