@@ -1,5 +1,5 @@
 # Shorthands; everything works without make too.
-.PHONY: test demo ci fuzz sim mutants chaos
+.PHONY: test demo ci fuzz sim mutants chaos bench
 
 test: ## every test of every module
 	sh .ci/test
@@ -21,3 +21,6 @@ mutants: ## bugs planted in the library, which the fault lab must find
 
 chaos: ## a storm over real servers
 	go test ./internal/chaos -count=1 -v -chaos.for 60s
+
+bench: ## the comparison with other libraries, which writes docs/benchmarks.md
+	go -C bench run .

@@ -23,8 +23,9 @@ import (
 // User, password, port (6379) and db (0) may be left out. Options in the query
 // are those of redis.ParseURL (https://pkg.go.dev/github.com/redis/go-redis/v9#ParseURL).
 // The clients have what a lock needs: they heed deadlines, do not send a command
-// again, dial once at a time, and give a silent node up after a second (or twice a
-// longer NodeTimeout), unless dial_timeout and read_timeout say otherwise.
+// again, dial once at a time, speak RESP2 unless protocol says otherwise, and give a
+// silent node up after a second (or twice a longer NodeTimeout), unless dial_timeout
+// and read_timeout do.
 //
 // For a Sentinel-managed master or a Cluster make the client yourself and use
 // [New].
