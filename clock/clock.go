@@ -27,7 +27,8 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// A Timer is a [time.Timer] that runs at its clock's speed.
+// A Timer is a [time.Timer] that runs at its clock's speed. Its methods are safe for
+// concurrent use.
 type Timer interface {
 	// C is the channel on which the timer ticks. What it sends may be another
 	// clock's time: ask Now.

@@ -106,24 +106,26 @@ func (c *Call[T]) take(now time.Time) bool {
 	return true
 }
 
-// settle ends what a batch has left of the call. open tells that its node did
-// not answer it, owed that it is queued again because it must be repeated.
-func (c *Call[T]) settle(now time.Time) (open, owed bool) {
+// settle ends what a batch has left of the call. open tells that nobody knows what
+// became of it, owed that it is queued again because it must be repeated, voted that
+// its node granted or refused it.
+func (c *Call[T]) settle(now time.Time) (open, owed, voted bool) {
 	r := c.round
 	r.mu.Lock()
 	if c.state != taken {
+		voted = c.final == Granted || c.final == Refused
 		r.mu.Unlock()
-		return false, false
+		return false, false, voted
 	}
 	r.count(c, Failed, 0, ErrNoAnswer) // in case the carrier forgot it
 	if r.kept() && now.Before(r.spec.KeepUntil) {
 		c.state = queued
 		r.unlock()
-		return true, true
+		return true, true, false
 	}
 	c.end(Failed)
 	r.unlock()
-	return true, false
+	return true, false, false
 }
 
 // unreachable counts the vote as failed before the lane knows the end: the

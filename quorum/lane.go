@@ -157,10 +157,12 @@ func (l *lane[T]) unreachable(err error) {
 	}
 }
 
+// reachable takes unreachable back, and ends the pause that may have followed.
 func (l *lane[T]) reachable() {
 	l.mu.Lock()
 	l.down = nil
-	l.mu.Unlock()
+	l.over = l.pausing
+	l.signal()
 }
 
 // run is the lane's goroutine.
@@ -200,7 +202,7 @@ func (l *lane[T]) run(ctx context.Context) {
 			continue
 		}
 
-		silent, hung := false, false
+		silent, voted, hung := false, false, false
 		began := l.clock.Now()
 		if l.claim(began) {
 			many = len(l.live) > 1
@@ -211,11 +213,11 @@ func (l *lane[T]) run(ctx context.Context) {
 				running = true
 				l.rest.Reset(idleRest)
 			}
-			silent = l.settle(busy)
+			silent, voted = l.settle(busy)
 		}
 		// A node that hangs is not waited for again. One whose connection broke
 		// may answer on another: it gets what was queued behind.
-		if closing := l.clear(); closing && silent && (hung || l.final) {
+		if closing := l.clear(voted); closing && silent && (hung || l.final) {
 			return
 		}
 		if len(l.owed) > 0 {
@@ -301,12 +303,12 @@ func (l *lane[T]) claim(now time.Time) bool {
 }
 
 // settle ends what the carrier left open or puts it aside as owed. It reports
-// whether the node left everything unanswered.
-func (l *lane[T]) settle(now time.Time) (silent bool) {
+// whether the node left everything unanswered, and whether it voted at all.
+func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 	lost, silent := false, true
 	for _, c := range l.live {
-		open, owed := c.settle(now)
-		lost, silent = lost || open, silent && open
+		open, owed, vote := c.settle(now)
+		lost, silent, voted = lost || open, silent && open, voted || vote
 		if owed {
 			l.owed = append(l.owed, c)
 		}
@@ -325,15 +327,19 @@ func (l *lane[T]) settle(now time.Time) (silent bool) {
 	} else {
 		l.retry = 0 // it answers again: what is still owed goes at once
 	}
-	return silent
+	return silent, voted
 }
 
-// clear ends the batch. It reports whether the lane is closing.
-func (l *lane[T]) clear() bool {
+// clear ends the batch. It reports whether the lane is closing. A node that was out
+// of reach, by what was heard during the batch, and voted all the same is not.
+func (l *lane[T]) clear(voted bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.batch)
 	l.batch = l.batch[:0]
+	if voted {
+		l.down = nil
+	}
 	if l.down != nil && !l.closing {
 		l.pausing = true
 		l.pause.Reset(redial)

@@ -48,15 +48,20 @@ func (w *waiter[T]) wait(ctx context.Context, r *Round[T]) {
 
 // late ends the wait for the nodes that have not voted. The timer may be an earlier
 // round's, stopped too late, or a touch early by a clock that is not the system's:
-// then the round has time left.
+// then the round has time left. Should the waiter change hands while late arms the
+// timer for one round, it arms it for the next as well, which may end sooner.
 func (w *waiter[T]) late() {
-	r := w.round.Load()
-	if r == nil {
-		return
-	}
-	if left := r.group.timeout - r.group.clock.Now().Sub(r.start); left > 0 {
+	for r := w.round.Load(); r != nil; {
+		left := r.group.timeout - r.group.clock.Now().Sub(r.start)
+		if left <= 0 {
+			r.expire(ErrNoAnswer)
+			return
+		}
 		w.timer.Reset(left)
-		return
+		now := w.round.Load()
+		if now == r {
+			return
+		}
+		r = now
 	}
-	r.expire(ErrNoAnswer)
 }

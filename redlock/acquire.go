@@ -201,9 +201,11 @@ func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[command], ttl
 	cmd.kind = kindCleanUp
 	answered, silent := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
 	var anyAnswered, anySilent, anyGranted bool
+	var lefts []time.Duration // of somebody else's key, on each node that may tell
 	for _, b := range round.Ballots() {
 		switch {
 		case !b.Sent:
+			lefts = append(lefts, 0) // was not asked: it may be free for all we know
 		case b.Final == quorum.Granted || b.Final == quorum.Refused:
 			answered[b.Node], anyAnswered = true, true
 			anyGranted = anyGranted || b.Final == quorum.Granted
@@ -226,18 +228,23 @@ func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[command], ttl
 		case anyGranted || patient:
 			cleaned.Wait(ctx)
 		}
-		var lefts []time.Duration
-		for _, b := range cleaned.Ballots() {
-			if b.Final == quorum.Granted {
-				lefts = append(lefts, remaining(b.Reply))
-			}
-		}
-		free = freeAfter(lefts, quorum.Size(len(r.nodes)))
+		lefts = append(lefts, remains(cleaned)...)
 	}
 	if behind != nil {
 		r.waitFor(ctx, behind, min(grace, r.cfg.NodeTimeout-took))
+		lefts = append(lefts, remains(behind)...)
 	}
-	return free
+	return freeAfter(lefts, quorum.Size(len(r.nodes)))
+}
+
+// remains is what the nodes that a clean-up has heard of have of somebody else's key.
+func remains(cleanUp *quorum.Round[command]) (lefts []time.Duration) {
+	for _, b := range cleanUp.Ballots() {
+		if b.Final == quorum.Granted {
+			lefts = append(lefts, remaining(b.Reply))
+		}
+	}
+	return lefts
 }
 
 // waitFor waits for a round for d at the most.
@@ -251,7 +258,7 @@ func (r *Redlock) waitFor(ctx context.Context, round *quorum.Round[command], d t
 	round.Wait(ctx)
 }
 
-// freeAfter is when need nodes have no holder's key any more, given what remains
+// freeAfter is when need nodes may have no holder's key any more, given what remains
 // of it on each node that said so: 0 if that cannot be told.
 func freeAfter(lefts []time.Duration, need int) time.Duration {
 	if len(lefts) < need {

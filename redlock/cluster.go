@@ -46,7 +46,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 			call.Unsent(lost)
 			continue
 		}
-		master, err := c.master(ctx, call.Op().key)
+		master, err := c.master(ctx, call.Op().key.(string))
 		if err != nil {
 			// Nobody could be asked who the masters are: it will not be
 			// different for the next key, and may take as long again.

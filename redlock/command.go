@@ -16,13 +16,14 @@ import (
 // call is one command on its way to one node.
 type call = quorum.Call[command]
 
-// command is one operation on a key, the same for every node.
+// command is one operation on a key, the same for every node. What goes into a list
+// of arguments is in an interface already, made once and not for each node.
 type command struct {
 	kind     kind
 	resource string // as the caller names it
-	key      string // as the nodes do
+	key      any    // string: as the nodes name it
 	value    string
-	ttl      int64 // milliseconds
+	ttl      any // int64: milliseconds
 }
 
 type kind uint8

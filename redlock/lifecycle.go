@@ -196,7 +196,7 @@ func (l *Lock) topUp(extension *quorum.Round[command], ttl time.Duration) {
 }
 
 func (l *Lock) command(k kind, ttl time.Duration) command {
-	return command{kind: k, resource: l.key, key: l.r.cfg.KeyPrefix + l.key, value: l.value, ttl: millis(ttl)}
+	return command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl)}
 }
 
 // ended is the error of an operation on a lock that is over.

@@ -16,6 +16,7 @@ import (
 type Lock struct {
 	r      *Redlock
 	key    string
+	name   any // the key as a command has it
 	value  string
 	values context.Context // whence the context's values come, and nothing else
 
@@ -44,7 +45,7 @@ type Lock struct {
 func newLock(ctx context.Context, r *Redlock, round *quorum.Round[command], ttl time.Duration, until time.Time) *Lock {
 	cmd := round.Op()
 	return &Lock{
-		r: r, key: cmd.resource, value: cmd.value,
+		r: r, key: cmd.resource, name: cmd.key, value: cmd.value,
 		values: ctx, attempt: round,
 		until: until, ttl: ttl, keys: round.Start().Add(ttl),
 	}

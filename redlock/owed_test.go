@@ -82,3 +82,28 @@ func TestCloseSendsWhatWaitsBehindABrokenBatch(t *testing.T) {
 		assert.False(b, m.Miniredis().Exists("key"), "the release was not sent")
 	})
 }
+
+// A SET that waits behind a batch of a hung node is never sent once the lock has
+// been released, also if the lock was extended in between and other nodes got
+// everything.
+func TestWhatWaitedBehindAHungNodeIsNotSentAfterTheRelease(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.masters.Master(2).Stall()
+		first := b.acquire("first", ttl) // in the batch that hangs
+		l := b.acquire(key, ttl)         // behind it
+		require.NoError(t, l.Extend(ctx, 2*ttl))
+		require.NoError(t, l.Release(ctx))
+		require.NoError(t, first.Release(ctx))
+		hung := b.masters.Master(2)
+		hung.Resume()
+		time.Sleep(ttl)
+		for _, command := range hung.Commands() {
+			assert.False(t, command[0] == "SET" && command[1] == key, "sent although it was withdrawn")
+		}
+		for i := range 3 {
+			assert.NotContains(t, b.has(key), i)
+			assert.NotContains(t, b.has("first"), i)
+		}
+	})
+}

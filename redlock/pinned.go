@@ -115,6 +115,8 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			ok = c.Op().answer(c, cmd, err) && ok
 		}
 	}
-	p.wire.reset()
+	if ok { // otherwise the connection is dropped, and go-redis may be at it still
+		p.wire.reset()
+	}
 	return ok, unknown, elsewhere
 }

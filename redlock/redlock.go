@@ -40,7 +40,8 @@ type Redlock struct {
 // that acts as one node), with whatever options it has: a client with go-redis'
 // defaults does not slow a round down. The caller keeps the clients and closes
 // them after the Redlock; a *redis.Client gets one hook, which listens to dials
-// and stays.
+// and stays. The client's own hooks see every command, and may change its key; they
+// must not keep a command after they have returned, as it is used again.
 //
 // New contacts nobody. Its errors name the argument: no node, a nil node, a
 // client of an unsuitable type (a Ring, for one), the same client twice

@@ -11,15 +11,17 @@ import (
 // first time then finds our own key and takes it for somebody else's
 // (go-redis#2985).
 //
-// Its arguments point at its own fields, so that it can be filled anew. The value
-// is therefore not among the arguments that a client's hooks can print.
+// It is filled anew for each use, all of its arguments and its reply, as the hooks of
+// a caller's client may have changed them. The value is an argument by pointer, which
+// go-redis writes as the string it is, and which no hook prints.
 type wireCmd struct {
 	redis.Cmder
 	text   *redis.ZeroCopyStringCmd // of a SET
 	number *redis.Cmd               // of a script; any type, so that a string is not taken for a number
+	args   []any                    // go-redis' own
 
-	key, value string
-	ttl        int64
+	verb, script any // a script by its hash, or whole
+	value        string
 
 	buf [8]byte // room for the text
 }
@@ -27,32 +29,42 @@ type wireCmd struct {
 func (*wireCmd) NoRetry() bool { return true }
 
 func newSet() *wireCmd {
-	c := &wireCmd{}
-	c.text = redis.NewZeroCopyStringCmd(context.Background(), c.buf[:], "set", &c.key, &c.value, "nx", "px", &c.ttl)
+	c := &wireCmd{verb: "set", args: make([]any, 6)}
+	c.text = redis.NewZeroCopyStringCmd(context.Background(), c.buf[:], c.args...)
 	c.Cmder = c.text
 	return c
 }
 
-func newScriptCall(verb, script string, withTTL bool) *wireCmd {
-	c := &wireCmd{}
-	args := []any{verb, script, 1, &c.key, &c.value}
-	if withTTL {
-		args = append(args, &c.ttl)
-	}
-	c.number = redis.NewCmd(context.Background(), args...)
+// newScriptCall makes a call of a script with so many arguments after the key.
+func newScriptCall(verb, script string, arguments int) *wireCmd {
+	c := &wireCmd{verb: verb, script: script, args: make([]any, 4+arguments)}
+	c.number = redis.NewCmd(context.Background(), c.args...)
 	c.Cmder = c.number
 	return c
 }
 
 // fill makes it c's, with no reply.
 func (w *wireCmd) fill(c *command) {
-	w.key, w.value, w.ttl = c.key, c.value, c.ttl
+	w.value = c.value
 	w.SetErr(nil)
+	a := w.args
+	a[0] = w.verb
 	if w.text != nil {
 		w.text.SetVal(0)
-	} else {
-		w.number.SetVal(nil)
+		a[1], a[2], a[3], a[4], a[5] = c.key, &w.value, "nx", "px", c.ttl
+		return
 	}
+	w.number.SetVal(nil)
+	a[1], a[2], a[3], a[4] = w.script, 1, c.key, &w.value
+	if len(a) > 5 {
+		a[5] = c.ttl
+	}
+}
+
+// clear forgets whom it was filled for.
+func (w *wireCmd) clear() {
+	w.value = ""
+	clear(w.args)
 }
 
 // wire is the commands of one connection, kept for its next batches: made anew
@@ -95,7 +107,7 @@ func (w *wire) encode(batch []*call) {
 // reset forgets the batch, its keys and its values.
 func (w *wire) reset() {
 	for _, cmd := range w.cmds {
-		cmd.key, cmd.value = "", ""
+		cmd.clear()
 	}
 	clear(w.cmds)
 	clear(w.out)
@@ -106,9 +118,9 @@ func (w *wire) reset() {
 func (w *wire) command(k kind) *wireCmd {
 	switch k {
 	case kindExtend:
-		return w.script(&w.extends, extendScript, true)
+		return w.script(&w.extends, extendScript, 2)
 	case kindRelease, kindCleanUp:
-		return w.script(&w.releases, releaseScript, false)
+		return w.script(&w.releases, releaseScript, 1)
 	default:
 		return w.sets.take(newSet)
 	}
@@ -117,13 +129,13 @@ func (w *wire) command(k kind) *wireCmd {
 // script sends a script whole for the first time, as the server may not know it,
 // and by its hash from then on. To learn that from the server's error would cost a
 // round trip, during which later commands of the batch overtake.
-func (w *wire) script(from *shelf, s script, withTTL bool) *wireCmd {
+func (w *wire) script(from *shelf, s script, arguments int) *wireCmd {
 	if !w.loaded[s.sha1] {
 		if w.loaded == nil {
 			w.loaded = map[string]bool{}
 		}
 		w.loaded[s.sha1] = true
-		return newScriptCall("eval", s.text, withTTL)
+		return newScriptCall("eval", s.text, arguments)
 	}
-	return from.take(func() *wireCmd { return newScriptCall("evalsha", s.sha1, withTTL) })
+	return from.take(func() *wireCmd { return newScriptCall("evalsha", s.sha1, arguments) })
 }

@@ -1,0 +1,152 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// The timeout is that of the round, however late somebody waits for it.
+func TestTheTimeoutCountsFromTheStartOfTheRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(&node{carry: hangs(time.Second)})
+		r := g.Start(spec{})
+		time.Sleep(150 * time.Millisecond)
+		r.Wait(t.Context())
+		assert.Equal(t, timeout, r.Decided().Sub(r.Start()))
+		g.Close(0)
+	})
+}
+
+// Timers of a skewed clock can be a nanosecond early by that clock. A wait that ends
+// then, or is armed for nothing, would be wrong by far more.
+func TestASkewedClocksTimersEndAWaitInTime(t *testing.T) {
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			rate := []float64{0.8, 1.25, 0.64, 1.6, 0.999, 1.001, 0.9, 1.1, 0.5 + r.Float64()}[seed%9]
+			clk := clock.Skewed(clock.System(), rate, time.Hour)
+			time.Sleep(time.Duration(r.Int64N(int64(1000 * time.Hour))))
+			n := &node{carry: hangs(time.Hour)}
+			g := quorum.NewGroup([]quorum.Carrier[string]{n}, clk, timeout)
+			for range 5 {
+				round := g.Start(spec{})
+				round.Wait(context.Background())
+				took := round.Decided().Sub(round.Start())
+				assert.GreaterOrEqual(t, took, timeout, "rate %v", rate)
+				assert.LessOrEqual(t, took, timeout+time.Microsecond, "rate %v", rate)
+			}
+			g.Close(0)
+		})
+	}
+}
+
+// held is a clock whose AfterFunc timers can be fired, and held up while they arm
+// themselves anew, by hand.
+type held struct {
+	clock.Clock
+	mu   sync.Mutex
+	last *heldTimer
+}
+
+type heldTimer struct {
+	clock.Timer
+	fire func()
+
+	mu   sync.Mutex
+	stop chan chan struct{} // the next Reset sends on it, and waits for what it sends
+}
+
+func (h *held) AfterFunc(d time.Duration, f func()) clock.Timer {
+	t := &heldTimer{Timer: h.Clock.AfterFunc(d, f), fire: f}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = t
+	return t
+}
+
+func (t *heldTimer) hold() (resets chan chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stop = make(chan chan struct{})
+	return t.stop
+}
+
+func (t *heldTimer) Reset(d time.Duration) bool {
+	t.mu.Lock()
+	stop := t.stop
+	t.stop = nil
+	t.mu.Unlock()
+	if stop != nil {
+		goOn := make(chan struct{})
+		stop <- goOn
+		<-goOn
+	}
+	return t.Timer.Reset(d)
+}
+
+// A waiter serves one wait after the other. A tick that belongs to an earlier one
+// neither ends the next nor puts it off, not even if it was asleep in between.
+func TestATickOfAnEarlierWaitChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clk := &held{Clock: clock.System()}
+		g := quorum.NewGroup([]quorum.Carrier[string]{&node{carry: hangs(2 * time.Second)}}, clk, timeout)
+		defer g.Close(0)
+		older := g.Start(spec{Op: "older"}) // is waited for second, and ends first
+		time.Sleep(150 * time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		newer := g.Start(spec{Op: "newer"})
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			clk.mu.Lock()
+			timer := clk.last // the waiter's: the lane's were made before
+			clk.mu.Unlock()
+			resets := timer.hold()
+			go timer.fire()
+			goOn := <-resets // it is about to arm itself for newer, which
+			cancel()         // is over now
+			time.Sleep(20 * time.Millisecond)
+			close(goOn)
+		}()
+		newer.Wait(ctx)
+		older.Wait(t.Context())
+		assert.Equal(t, timeout, older.Decided().Sub(older.Start()))
+	})
+}
+
+func TestSentToAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := []*node{{carry: grants}, {carry: grants}, {carry: grants}}
+		g := group(nodes...)
+		defer g.Close(0)
+		all, _ := run(g, spec{Op: "all", All: true})
+		assert.True(t, all.SentToAll())
+		some, _ := run(g, spec{Op: "some", All: true, Nodes: []bool{true, true, false}})
+		assert.False(t, some.SentToAll(), "one was not asked")
+
+		nodes[2].become(hangs(time.Second))
+		busy := g.Start(spec{Op: "busy"})
+		synctest.Wait()
+		assert.True(t, busy.SentToAll(), "a node that hangs was sent it all the same")
+		queued, _ := run(g, spec{Op: "queued"})
+		assert.Equal(t, quorum.Won, queued.Tally().Outcome())
+		assert.False(t, queued.SentToAll(), "it waits behind what hangs")
+		nodes[2].become(func(batch []*call) {
+			for _, c := range batch {
+				c.Unsent(fmt.Errorf("not reached"))
+			}
+		})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.False(t, queued.SentToAll(), "the node was not reached")
+	})
+}

@@ -1,0 +1,112 @@
+package redlock_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// before is a go-redis hook that has a look at every command before it is sent.
+type before func(redis.Cmder)
+
+func (b before) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		b(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			b(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A hook that puts a prefix in front of keys, as there are in the wild, changes the
+// arguments of a command, which the connection uses again for the next key. Two
+// clients with such hooks exclude each other, on the keys that the hook makes.
+func TestAHookMayPrefixKeys(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		prefix := before(func(cmd redis.Cmder) {
+			at := map[string]int{"set": 1, "eval": 3, "evalsha": 3}[cmd.Name()]
+			if key, ok := cmd.Args()[at].(string); ok && at > 0 {
+				cmd.Args()[at] = "app:" + key
+			}
+		})
+		hooked := func() *redlock.Redlock {
+			var nodes []redis.UniversalClient
+			for _, m := range b.masters.All() {
+				client := m.Client()
+				client.AddHook(prefix)
+				nodes = append(nodes, client)
+			}
+			r, err := redlock.New(nodes, redlock.Config{})
+			require.NoError(t, err)
+			b.Cleanup(func() { require.NoError(t, r.Close()) })
+			return r
+		}
+		one, other := hooked(), hooked()
+		for _, key := range []string{"first", "second", "third"} {
+			l, err := one.TryAcquire(ctx, key, ttl)
+			require.NoError(t, err)
+			b.settle()
+			_, err = other.TryAcquire(ctx, key, ttl)
+			require.ErrorIs(t, err, redlock.ErrHeld, key)
+			assert.Len(t, b.has("app:"+key), 3)
+			assert.Empty(t, b.has(key))
+			require.NoError(t, l.Extend(ctx, 2*ttl))
+			require.NoError(t, l.Release(ctx))
+			b.settle()
+			assert.Empty(t, b.has("app:"+key))
+		}
+	})
+}
+
+// Who traces commands sees keys and ttls, and no value.
+func TestAHookSeesNoValue(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		var mu sync.Mutex
+		var said []string
+		var nodes []redis.UniversalClient
+		for _, m := range b.masters.All() {
+			client := m.Client()
+			client.AddHook(before(func(cmd redis.Cmder) {
+				mu.Lock()
+				defer mu.Unlock()
+				said = append(said, cmd.String())
+			}))
+			nodes = append(nodes, client)
+		}
+		r, err := redlock.New(nodes, redlock.Config{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		l, err := r.TryAcquire(ctx, "traced", ttl)
+		require.NoError(t, err)
+		require.NoError(t, l.Extend(ctx, 2*ttl))
+		require.NoError(t, l.Release(ctx))
+		b.settle()
+
+		mu.Lock()
+		defer mu.Unlock()
+		sets := 0
+		for _, s := range said {
+			assert.NotContains(t, s, l.Value())
+			if strings.HasPrefix(s, "set traced ") && strings.Contains(s, " nx px 10000") {
+				sets++
+			}
+		}
+		assert.Equal(t, 3, sets, "%v", said)
+	})
+}
