@@ -65,13 +65,13 @@ func (w *world) calm(c *client) {
 			p.set(func(p *path) { p.held[redlocktest.ToMaster] += n })
 		}
 	}
+	brief := 100 * time.Millisecond
 	over, cancel := context.WithCancel(background)
 	cancel()
 
 	c.sleep(background, settled) // nobody waits for a dead connection any more
 
 	// A lock that is kept alive lives, and so does that of Do.
-	brief := 100 * time.Millisecond
 	err := c.lock.Do(background, key, brief, func(ctx context.Context) error {
 		c.sleep(ctx, 3*brief)
 		return context.Cause(ctx)
@@ -157,6 +157,10 @@ func (w *world) calm(c *client) {
 		want("gave a lost lock back to nodes", has(l) <= 1, has(l))
 		err = l.Release(background)
 		want("released what it had lost", errors.Is(err, redlock.ErrNotHeld), err)
+	}
+
+	if c.index == 0 {
+		w.calmBurst(c, want)
 	}
 
 	// A release that was lost is asked again, by itself and at the latest by Close.

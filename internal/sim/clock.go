@@ -15,11 +15,25 @@ type hostClock struct {
 
 	mu      sync.Mutex
 	paused  bool
-	overdue []*hostTimer // in the order in which they should have fired
+	overdue []*hostTimer          // in the order in which they should have fired
+	last    time.Time             // when a timer was last set, and
+	set     map[time.Duration]int // how many then, by their durations
 }
 
 func newHostClock(rate float64, offset time.Duration) *hostClock {
-	return &hostClock{Clock: clock.Skewed(clock.System(), rate, offset), rate: rate}
+	return &hostClock{Clock: clock.Skewed(clock.System(), rate, offset), rate: rate, set: map[time.Duration]int{}}
+}
+
+// apart keeps timers apart that are set at one instant for one instant, as those of a
+// burst are: synctest fires them in an order that is not the seed's. A fast clock may
+// take two durations for one if they are less than 3 ns apart. The clock's mu is held.
+func (c *hostClock) apart(d time.Duration) time.Duration {
+	if now := c.Now(); now != c.last {
+		c.last = now
+		clear(c.set)
+	}
+	c.set[d]++
+	return d + time.Duration(c.set[d]-1)*3
 }
 
 // until is how long it takes, in true time, until this clock shows t.
@@ -55,7 +69,7 @@ func (c *hostClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	t := &hostTimer{clock: c, f: f}
 	c.mu.Lock() // so that the timer, should it fire at once, finds it set
 	defer c.mu.Unlock()
-	t.inner = c.Clock.AfterFunc(d, t.fire)
+	t.inner = c.Clock.AfterFunc(c.apart(d), t.fire)
 	return t
 }
 
@@ -70,7 +84,7 @@ func (c *hostClock) NewTimer(d time.Duration) clock.Timer {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.inner = c.Clock.AfterFunc(d, t.fire)
+	t.inner = c.Clock.AfterFunc(c.apart(d), t.fire)
 	return t
 }
 
@@ -121,6 +135,6 @@ func (t *hostTimer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	running := t.stop()
-	t.inner.Reset(d)
+	t.inner.Reset(t.clock.apart(d))
 	return running
 }

@@ -54,6 +54,11 @@ func Draw(c Config) (Plan, error) {
 		}
 		p.Clients = append(p.Clients, client)
 	}
+	if r := stream(c.Seed, "burst"); r.IntN(3) == 0 {
+		for i := range p.Clients {
+			p.Clients[i].Bursts = r.IntN(4) > 0
+		}
+	}
 	p.Faults = drawFaults(stream(c.Seed, "faults"), p)
 	for _, n := range c.Without {
 		if n < 1 || n > len(p.Faults) {

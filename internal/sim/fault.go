@@ -57,6 +57,21 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	case LoseReply:
 		text = "loses replies"
 		begin, end = on(func(p *path, n int) { p.loseReply += n })
+	case Tear:
+		text = "tears batches"
+		if !f.Reply {
+			text = "tears requests"
+		} else if !f.Ask {
+			text = "tears replies"
+		}
+		begin, end = on(func(p *path, n int) {
+			if f.Ask {
+				p.torn[redlocktest.ToMaster] += n
+			}
+			if f.Reply {
+				p.torn[redlocktest.ToClient] += n
+			}
+		})
 	case Partition:
 		text = "partition"
 		if !f.Reply {

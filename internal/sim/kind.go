@@ -14,6 +14,7 @@ const (
 	Late       Kind = "late"        // what takes a path is executed after its round is over
 	LoseAsk    Kind = "lose-ask"    // requests are lost, and their connections cut
 	LoseReply  Kind = "lose-reply"  // requests are executed, and replies lost
+	Tear       Kind = "tear"        // a batch is cut in the middle: a part is executed, or answered
 	Partition  Kind = "partition"   // one client and one node, in one direction or both
 	Refuse     Kind = "refuse"      // a node refuses one client's connections
 	Break      Kind = "break"       // a client's connections to a node are cut once
@@ -31,7 +32,7 @@ const (
 
 // Within lists the kinds that Redlock excludes under.
 var Within = []Kind{
-	Delay, Late, LoseAsk, LoseReply, Partition, Refuse, Break,
+	Delay, Late, LoseAsk, LoseReply, Tear, Partition, Refuse, Break,
 	Hang, Crash, AmnesiaOK, Flush, JumpBack, Pause, Cancel,
 }
 

@@ -21,6 +21,7 @@ type path struct {
 	late      time.Duration // requests take at least that much longer
 	loseAsk   int
 	loseReply int
+	torn      [2]int // what is sent in one go
 	refused   int
 	held      [2]int // a partition; or its client stands still
 }
@@ -32,6 +33,7 @@ func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
 	}
 	p.base = between(p.random[0], 50*time.Microsecond, 2*time.Millisecond)
 	p.Shape(p.shape)
+	p.Tear(p.tear)
 	return p
 }
 
@@ -54,6 +56,19 @@ func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 		loses = p.loseReply
 	}
 	return delay, loses > 0 && r.Float64() < lossOf
+}
+
+// tornOf is how many of the requests, and of the replies, such a path tears. A batch
+// gets as many replies as it has commands, and the first torn one is its end.
+var tornOf = [2]float64{redlocktest.ToMaster: 0.3, redlocktest.ToClient: 0.1}
+
+func (p *path) tear(d redlocktest.Direction, bytes int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.random[d]; p.torn[d] > 0 && r.Float64() < tornOf[d] {
+		return r.IntN(bytes)
+	}
+	return bytes
 }
 
 // set changes the path, and holds or heals as that demands.

@@ -89,6 +89,7 @@ type ClientPlan struct {
 	Workers     int             // goroutines that share its Redlock
 	TTLs        []time.Duration // what it asks for
 	Careful     bool            // its Redis clients are set up as Open does; else as go-redis does
+	Bursts      bool            // now and then it asks for many locks at once
 }
 
 // FaultPlan is one fault. Its number is its place in Plan.Faults, from 1.
@@ -98,8 +99,8 @@ type FaultPlan struct {
 	For    time.Duration // 0: over at once
 	Client int           // from 0; -1: none in particular
 	Node   int           // from 0; -1: none in particular, or all
-	Ask    bool          // a partition: requests are held; late: later than the round
-	Reply  bool          // a partition: replies are held
+	Ask    bool          // a partition: requests are held; torn: requests are; late: later than the round
+	Reply  bool          // a partition: replies are held; torn: replies are
 }
 
 const (
@@ -115,6 +116,11 @@ func (p Plan) longest() time.Duration {
 		return veryLong
 	}
 	return longest
+}
+
+// bursts tells that some client asks for many locks at once.
+func (p Plan) bursts() bool {
+	return slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Bursts })
 }
 
 // leavesNothing tells that nothing can stay behind in spite of all clean-ups. What a

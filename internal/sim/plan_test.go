@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -184,4 +185,30 @@ func TestAnOverlapExcusesTheModel(t *testing.T) {
 	r.judge([]history.Violation{overlap, order, named, before, elsewhere})
 	assert.Equal(t, []history.Violation{elsewhere, before}, r.Violations)
 	assert.Len(t, r.Excused, 3)
+}
+
+// Bursts are drawn for a part of the runs, and change nothing else of the plan.
+func TestSomeClientsBurst(t *testing.T) {
+	runs, clients := 0, 0
+	for seed := range uint64(300) {
+		p := draw(t, Config{Seed: seed})
+		if !p.bursts() {
+			require.Len(t, p.keys(), p.Keys)
+			continue
+		}
+		runs++
+		require.Len(t, p.keys(), p.Keys+burstKeys)
+		for i, c := range p.Clients {
+			if c.Bursts {
+				clients++
+			}
+			c.Bursts = false
+			plain := drawClient(stream(seed, "client", i), slices.Contains(p.Kinds, SlowClient))
+			require.Equal(t, plain.TTLs, c.TTLs[:len(plain.TTLs)])
+			c.TTLs = plain.TTLs // a long run adds one
+			require.Equal(t, plain, c)
+		}
+	}
+	assert.InDelta(t, 100, runs, 30)
+	assert.Greater(t, clients, 2*runs)
 }

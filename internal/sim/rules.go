@@ -130,20 +130,13 @@ const patience = 30 * time.Second
 func (w *world) finish(c *client, worker int) {
 	r := stream(w.plan.Config.Seed, "finish", c.index, worker)
 	for k := range w.plan.Keys {
-		key := keyName(k)
 		c.sleep(background, exp(r, 5*time.Millisecond))
-		ctx, cancel := context.WithTimeout(background, w.patience())
-		op := c.begin(key)
-		l, err := c.lock.Acquire(ctx, key, w.plan.longest())
-		cancel()
-		if err != nil {
-			c.say(history.Denied, op, key, 0, err)
-			w.report(history.Violation{At: w.now(), Rule: Liveness, Key: key, Text: fmt.Sprintf("client %d did not get %q within %v after the last fault: %v", c.index+1, key, w.patience(), err)})
+		if !w.takeOnce(c, r, keyName(k)) {
 			return
 		}
-		c.granted(op, l)
-		c.sleep(background, exp(r, 5*time.Millisecond))
-		c.release(background, l, op)
+	}
+	if w.plan.Clients[c.index].Bursts && worker == 0 {
+		w.finishBurst(c, r)
 	}
 }
 

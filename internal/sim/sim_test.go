@@ -54,14 +54,22 @@ func TestLocksHoldUnderFaults(t *testing.T) {
 	assert.Greater(t, tally.Faults, 5*n, "under faults")
 }
 
-// Seeds that once failed, each with what it was. docs/testing.md tells more.
-func TestSeedsThatOnceFailed(t *testing.T) {
-	for seed, was := range map[uint64]string{
-		290: "the model named the earlier of two holds whose overlap was excused",
-	} {
-		r := run(t, Config{Seed: seed})
-		assert.Empty(t, r.Violations, was)
+// The model names the earlier of two holds whose overlap is excused, which once was a
+// failure: seed 290 in docs/testing.md, when seeds drew other plans.
+func TestTheModelMayNameTheEarlierHolder(t *testing.T) {
+	r := run(t, Config{Seed: 72, Faults: []Kind{Amnesia, Cancel, Delay, Late, Pause}})
+	assert.Empty(t, r.Violations)
+	overlaps := map[history.Lock]bool{} // the earlier holds
+	named := false
+	for _, e := range r.Excused {
+		if e.Rule == history.Exclusion {
+			overlaps[e.Locks[0]] = true
+		}
 	}
+	for _, e := range r.Excused {
+		named = named || e.Rule == history.Model && overlaps[e.Locks[0]]
+	}
+	assert.True(t, named, "the seed still shows it")
 }
 
 // What Redlock does not promise the lab must see, or it would not see a bug either.

@@ -96,8 +96,8 @@ func (w *world) jumped(node int, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
-	for k := range w.plan.Keys {
-		place := storage{node, keyName(k)}
+	for _, key := range w.plan.keys() {
+		place := storage{node, key}
 		s, known := w.stored[place]
 		if !known || s.until <= now {
 			continue

@@ -20,12 +20,16 @@ func (w *world) work(c *client, worker int) {
 	r := stream(w.plan.Config.Seed, "worker", c.index, worker)
 	for w.now() < w.plan.For {
 		c.sleep(background, exp(r, 20*time.Millisecond))
+		if plan.Bursts && r.IntN(5) == 0 {
+			c.burst(r, plan.TTLs)
+			continue
+		}
 		key := keyName(r.IntN(w.plan.Keys))
 		if r.IntN(6) == 0 && !w.plan.pauses(c.index) {
 			c.do(r, key, pick(r, plan.TTLs...))
 			continue
 		}
-		l, op := c.acquire(r, key, pick(r, plan.TTLs...), r.IntN(2) == 0)
+		l, op := c.acquire(r, key, pick(r, plan.TTLs...), r.IntN(2) == 0, time.Second)
 		if l != nil {
 			c.hold(r, l, op, plan.TTLs)
 		}
@@ -39,9 +43,9 @@ func exp(r *rand.Rand, d time.Duration) time.Duration {
 	return time.Microsecond + time.Duration(r.ExpFloat64()*float64(d)) + between(r, 1, 1000)
 }
 
-// acquire asks for a lock, and may give up.
-func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool) (*redlock.Lock, int) {
-	patience := exp(r, time.Second)
+// acquire asks for a lock, and may give up, after patience on average.
+func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool, patience time.Duration) (*redlock.Lock, int) {
+	patience = exp(r, patience)
 	if slices.Contains(c.w.plan.Kinds, Cancel) && r.IntN(3) == 0 {
 		patience = exp(r, 5*time.Millisecond)
 	}

@@ -115,6 +115,7 @@ func (w *world) inBubble(f func()) {
 		}
 		runtime.GC()
 	}()
+	align()
 	synctest.Test(new(testing.T), func(t *testing.T) {
 		defer func() {
 			if e := recover(); e != nil {

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// A few goroutines on a key or two never make a queue: each waits for its answer
+// before it asks again. Many locks at once do, of any node that does not answer at
+// once, and batches of all kinds of operations. So some clients burst.
+
+const (
+	// burstKeys is the number of keys that bursts are about, which is so small that
+	// those of two clients want the same ones.
+	burstKeys  = 40
+	leastBurst = 8
+	// burstPatience is how long members of a burst wait, on average: what they have
+	// meanwhile nobody else gets.
+	burstPatience = 100 * time.Millisecond
+)
+
+func burstKey(i int) string { return fmt.Sprintf("b%d", 1+i) }
+
+// keys lists the keys that clients contend for.
+func (p Plan) keys() (keys []string) {
+	for i := range p.Keys {
+		keys = append(keys, keyName(i))
+	}
+	if p.bursts() {
+		for i := range burstKeys {
+			keys = append(keys, burstKey(i))
+		}
+	}
+	return keys
+}
+
+// member is what one goroutine of a burst has.
+type member struct {
+	r  *rand.Rand // its own, as the order of those of one burst is the scheduler's
+	l  *redlock.Lock
+	op int
+}
+
+// burst takes many locks at once, holds what it got for a moment, and releases all at
+// once. In between all do something else at the same time, so that operations of all
+// kinds share batches.
+func (c *client) burst(r *rand.Rand, ttls []time.Duration) {
+	keys := r.Perm(burstKeys)[:leastBurst+r.IntN(burstKeys-leastBurst+1)]
+	ttl, wait, seed := pick(r, ttls...), r.IntN(4) == 0, r.Uint64()
+	members := make([]member, len(keys))
+	take := func(i int, m *member) {
+		m.l, m.op = c.acquire(m.r, burstKey(keys[i]), ttl, wait, burstPatience)
+	}
+	release := func(_ int, m *member) {
+		if m.l != nil {
+			c.release(background, m.l, m.op)
+			m.l = nil
+		}
+	}
+	for i := range members {
+		members[i].r = stream(seed, "member", i)
+	}
+	together(members, take)
+	for range r.IntN(3) {
+		together(members, func(i int, m *member) {
+			switch what := m.r.IntN(8); {
+			case m.l == nil && what < 2:
+				take(i, m)
+			case m.l == nil:
+			case what == 0:
+				m.l.KeepAlive()
+			case what < 3:
+				c.extend(m.r, m.l, m.op, ttl)
+			case what < 5:
+				release(i, m)
+			}
+		})
+		c.sleep(background, exp(r, 20*time.Millisecond))
+	}
+	together(members, release)
+}
+
+// together does the same for all members at once: a nanosecond apart, since timers of
+// one instant fire in an order that is not the seed's.
+func together(members []member, do func(i int, m *member)) {
+	var all sync.WaitGroup
+	for i := range members {
+		all.Go(func() {
+			time.Sleep(time.Duration(1 + i))
+			do(i, &members[i])
+		})
+	}
+	all.Wait()
+}
+
+// finishBurst takes all keys of bursts once more, at once and without faults.
+func (w *world) finishBurst(c *client, r *rand.Rand) {
+	seed := r.Uint64()
+	together(make([]member, burstKeys), func(i int, m *member) {
+		m.r = stream(seed, "member", i)
+		w.takeOnce(c, m.r, burstKey(i))
+	})
+}
+
+// takeOnce takes a lock when nothing fails any more, which must work in time.
+func (w *world) takeOnce(c *client, r *rand.Rand, key string) (ok bool) {
+	ctx, cancel := context.WithTimeout(background, w.patience())
+	op := c.begin(key)
+	l, err := c.lock.Acquire(ctx, key, w.plan.longest())
+	cancel()
+	if err != nil {
+		c.say(history.Denied, op, key, 0, err)
+		w.report(history.Violation{At: w.now(), Rule: Liveness, Key: key, Text: fmt.Sprintf("client %d did not get %q within %v after the last fault: %v", c.index+1, key, w.patience(), err)})
+		return false
+	}
+	c.granted(op, l)
+	c.sleep(background, exp(r, 5*time.Millisecond))
+	c.release(background, l, op)
+	return true
+}

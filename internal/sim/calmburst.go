@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+const ownBurst = 16 // keys
+
+// calmBurst takes many locks of the client's own at once. Of what queues up before a
+// node that is slow for a moment, or whose connection breaks, nothing may be lost, and
+// nothing may overtake: at the end each node has all the keys, or none.
+func (w *world) calmBurst(c *client, want func(what string, ok bool, got any)) {
+	brief := 100 * time.Millisecond // longer than anything takes when nothing fails
+	r := stream(w.plan.Config.Seed, "calm", c.index)
+	locks := make([]*redlock.Lock, ownBurst)
+	members := make([]member, ownBurst)
+	key := func(i int) string { return fmt.Sprintf("own%d.%d", 1+c.index, 1+i) }
+	take := func(i int, _ *member) {
+		l, err := c.lock.TryAcquire(background, key(i), veryLong)
+		want("did not get one of its own locks in a burst", err == nil, err)
+		locks[i] = l
+	}
+	release := func(i int, _ *member) {
+		if l := locks[i]; l != nil {
+			err := l.Release(background)
+			want("could not release one of a burst", err == nil, err)
+		}
+	}
+	keys := func() (n int) {
+		for i := range locks {
+			for _, m := range w.masters.All() {
+				if value, err := m.Miniredis().Get(key(i)); err == nil && locks[i] != nil && value == locks[i].Value() {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	all := ownBurst * w.plan.Nodes
+	slow := c.paths[r.IntN(w.plan.Nodes)]
+
+	together(members, take)
+	c.sleep(background, brief)
+	want("did not give the locks of a burst to all nodes", keys() == all, keys())
+
+	// The node gets the releases, and then the next locks on the same keys; also those
+	// releases that were lost with a connection, and have to be asked again: the first
+	// one, while more queue up, or many in one batch. Without that node there must be a
+	// quorum for them.
+	for torn := range 3 {
+		way, pause := redlocktest.ToMaster, w.plan.Clients[c.index].NodeTimeout/4
+		if torn > 0 && w.plan.Nodes > 2 {
+			way, pause = redlocktest.ToClient, pause/2 // and it has to connect in time
+			slow.Tear(nth(torn, r.Float64()))
+		}
+		if torn < 2 {
+			slow.set(func(p *path) { p.held[way]++ })
+			c.clock.AfterFunc(pause, func() { slow.set(func(p *path) { p.held[way]-- }) })
+		}
+		together(members, release)
+		if torn == 2 {
+			c.sleep(background, 8*time.Millisecond) // a lost SET is not asked again
+		}
+		slow.Tear(slow.tear)
+		together(members, take)
+		c.sleep(background, brief)
+		want("did not give a slow node the locks that it had been asked for last", keys() == all, keys())
+	}
+
+	together(members, release)
+	c.sleep(background, brief)
+	want("left behind what it had released in a burst", keys() == 0, keys())
+}
+
+// nth tears the n-th request after so much of it.
+func nth(n int, after float64) func(redlocktest.Direction, int) int {
+	var seen atomic.Int32
+	return func(d redlocktest.Direction, bytes int) int {
+		if d == redlocktest.ToMaster && int(seen.Add(1)) == n {
+			return int(after * float64(bytes))
+		}
+		return bytes
+	}
+}
