@@ -27,10 +27,12 @@ const (
 	fewOwed    = 64
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Second
-	// redial is the pause after a batch for which the node could not be reached.
-	// Without it a lane dials as fast as its callers ask, which took half of their
-	// throughput with one of five masters down.
-	redial = 10 * time.Millisecond
+	// A node that refuses connections is dialled fewDials times in a row, and from
+	// then on once in redial. Without that a lane dials as fast as its callers ask,
+	// which took half of their throughput with one of five masters down; callers who
+	// ask more rarely than that never notice it.
+	fewDials = 10
+	redial   = 10 * time.Millisecond
 )
 
 // Carrier takes operations to one node. Its methods are called by one goroutine
@@ -73,11 +75,13 @@ type lane[T any] struct {
 	live  []*Call[T] // those of batch that are still wanted
 	owed  []*Call[T] // kept calls whose fate is unknown
 	retry time.Duration
-	final bool // batch was picked when the lane was closing
+	final bool      // batch was picked when the lane was closing
+	dials int       // that may be refused before there is a pause
+	last  time.Time // when one was refused last
 }
 
 func newLane[T any](carrier Carrier[T], clk clock.Clock, timeout time.Duration) *lane[T] {
-	return &lane[T]{carrier: carrier, clock: clk, timeout: timeout, wake: make(chan struct{}, 1)}
+	return &lane[T]{carrier: carrier, clock: clk, timeout: timeout, wake: make(chan struct{}, 1), dials: fewDials}
 }
 
 // submit queues the call, or ends it at once when the lane cannot take it.
@@ -217,7 +221,7 @@ func (l *lane[T]) run(ctx context.Context) {
 		}
 		// A node that hangs is not waited for again. One whose connection broke
 		// may answer on another: it gets what was queued behind.
-		if closing := l.clear(voted); closing && silent && (hung || l.final) {
+		if closing := l.clear(voted, busy); closing && silent && (hung || l.final) {
 			return
 		}
 		if len(l.owed) > 0 {
@@ -332,7 +336,7 @@ func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 
 // clear ends the batch. It reports whether the lane is closing. A node that was out
 // of reach, by what was heard during the batch, and voted all the same is not.
-func (l *lane[T]) clear(voted bool) bool {
+func (l *lane[T]) clear(voted bool, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.batch)
@@ -340,10 +344,17 @@ func (l *lane[T]) clear(voted bool) bool {
 	if voted {
 		l.down = nil
 	}
-	if l.down != nil && !l.closing {
-		l.pausing = true
-		l.pause.Reset(redial)
+	if l.down == nil || l.closing {
+		return l.closing
 	}
+	l.dials = min(l.dials+int(now.Sub(l.last)/redial), fewDials) - 1
+	l.last = now
+	if l.dials > 0 {
+		l.down = nil // the next may try again
+		return false
+	}
+	l.pausing = true
+	l.pause.Reset(redial)
 	return l.closing
 }
 
