@@ -25,6 +25,7 @@ const (
 	round     = "quorum/round.go"
 	waiter    = "quorum/waiter.go"
 	lane      = "quorum/lane.go"
+	carry     = "quorum/carry.go"
 	locks     = "redlock/lock.go"
 	do        = "redlock/do.go"
 	turns     = "redlock/turns.go"
@@ -106,7 +107,7 @@ var mutants = []mutant{
 	{"loss-not-told", "the lock's context does not end with its validity", one(acquire,
 		"			r.keeper.endAt(lock, until)\n", "")},
 
-	{"close-drops-owed", "Close does not send what is owed", one(lane,
+	{"close-drops-owed", "Close does not send what is owed", one(carry,
 		"if n > 0 || due || l.closing {", "if n > 0 || due {")},
 	{"late-grant-stays", "a grant that comes when the ttl should be over is not taken back", one(call,
 		"r.kept() && c.sent && !now", "r.kept() && !now")},
@@ -185,34 +186,34 @@ var mutants = []mutant{
 		"	if c.round.kept() {\n		c.Lose(err)\n		return\n	}\n", "")},
 	{"unreachable-drops-owed", "what is owed to a node that refuses connections is dropped", one(call,
 		"if c.state == queued && !r.kept() {", "if c.state == queued {")},
-	{"owed-forgotten-by-newer", "what is owed to a node is dropped when there is more to send", one(lane,
+	{"owed-forgotten-by-newer", "what is owed to a node is dropped when there is more to send", one(carry,
 		"		l.owed = slices.Delete(l.owed, 0, m)\n", "		if n > 0 {\n			l.batch, l.owed = l.batch[:0], nil\n		} else {\n			l.owed = slices.Delete(l.owed, 0, m)\n		}\n")},
-	{"owed-waits-for-traffic", "what is owed goes only along with other operations", one(lane,
+	{"owed-waits-for-traffic", "what is owed goes only along with other operations", one(carry,
 		"			l.repeat.Reset(l.retry)\n", "			_ = l.repeat\n")},
-	{"batch-backwards", "a lane sends what waits in the wrong order", one(lane,
+	{"batch-backwards", "a lane sends what waits in the wrong order", one(carry,
 		"	return len(l.live) > 0\n", "	slices.Reverse(l.live)\n	return len(l.live) > 0\n")},
 	{"dropped-sent", "an operation that its round dropped while it queued is sent all the same", one(call,
 		"	if c.state != queued {\n		r.mu.Unlock()\n		return false", "	if c.state == taken {\n		r.mu.Unlock()\n		return false")},
-	{"behind-dropped-forgotten", "what queues behind a dropped operation is never sent", one(lane,
+	{"behind-dropped-forgotten", "what queues behind a dropped operation is never sent", one(carry,
 		"		if c.take(now) {\n			l.live = append(l.live, c)\n		}\n", "		if !c.take(now) {\n			break\n		}\n		l.live = append(l.live, c)\n")},
-	{"long-batch-backwards", "a batch of more than eight is sent in the wrong order", one(lane,
+	{"long-batch-backwards", "a batch of more than eight is sent in the wrong order", one(carry,
 		"	return len(l.live) > 0\n", "	if len(l.live) > 8 {\n		slices.Reverse(l.live)\n	}\n	return len(l.live) > 0\n")},
 	{"last-overtakes", "with more in the queue than fits into a batch, which is eight here, the last go first", []edit{
 		{lane, "maxBatch = 1024", "maxBatch = 8"},
-		{lane, "	l.batch = append(l.batch, l.queue[:n]...)\n", "	if k := len(l.queue) - n; k > 0 {\n		l.queue = append(slices.Clone(l.queue[k:]), l.queue[:k]...)\n	}\n	l.batch = append(l.batch, l.queue[:n]...)\n"},
+		{carry, "	l.batch = append(l.batch, l.queue[:n]...)\n", "	if k := len(l.queue) - n; k > 0 {\n		l.queue = append(slices.Clone(l.queue[k:]), l.queue[:k]...)\n	}\n	l.batch = append(l.batch, l.queue[:n]...)\n"},
 	}},
 	{"rest-of-queue-forgotten", "what does not fit into a batch, which is eight here, is never sent", []edit{
 		{lane, "maxBatch = 1024", "maxBatch = 8"},
-		{lane, "		l.queue = l.queue[n:]\n", "		l.queue = l.queue[:0]\n"},
+		{carry, "		l.queue = l.queue[n:]\n", "		l.queue = l.queue[:0]\n"},
 	}},
 	{"sweep-forgets-releases", "a queue of more than a batch, which is eight here, is swept of releases that are wanted", []edit{
 		{lane, "maxBatch = 1024", "maxBatch = 8"},
 		{lane, "		if !c.over() {\n", "		if !c.over() && !c.round.kept() {\n"},
 	}},
 	{"owed-behind", "what is owed goes behind what was asked later", []edit{
-		{lane, "	n := min(len(l.queue), maxBatch)\n", "	n := min(len(l.queue), maxBatch)\n	var older []*Call[T]\n"},
-		{lane, "		l.batch = append(l.batch, l.owed[:m]...)\n", "		older = append(older, l.owed[:m]...)\n"},
-		{lane, "	l.batch = append(l.batch, l.queue[:n]...)\n", "	l.batch = append(append(l.batch, l.queue[:n]...), older...)\n"},
+		{carry, "	n := min(len(l.queue), maxBatch)\n", "	n := min(len(l.queue), maxBatch)\n	var older []*Call[T]\n"},
+		{carry, "		l.batch = append(l.batch, l.owed[:m]...)\n", "		older = append(older, l.owed[:m]...)\n"},
+		{carry, "	l.batch = append(l.batch, l.queue[:n]...)\n", "	l.batch = append(append(l.batch, l.queue[:n]...), older...)\n"},
 	}},
 	{"answers-shifted", "in a batch of more than eight, each call gets the answer to the next", one(pinned,
 		"switch cmd := p.wire.cmds[i]; {", "switch cmd := p.wire.cmds[(i+min(len(batch)/9, 1))%len(batch)]; {")},
@@ -223,16 +224,16 @@ var mutants = []mutant{
 	{"torn-keeps-connection", "a connection whose batch was torn stays in use", one(pinned,
 		"		if !ok {\n			p.drop()", "		if !ok && len(batch) == 1 {\n			p.drop()")},
 	{"torn-forgets-owed", "what is owed is dropped if another call of its batch was answered", []edit{
-		{lane, "	lost, silent := false, true\n", "	lost, silent := false, true\n	answered := slices.ContainsFunc(l.live, func(c *Call[T]) bool { return c.over() })\n"},
-		{lane, "		if owed {\n", "		if owed && !answered {\n"},
+		{carry, "	lost, silent := false, true\n", "	lost, silent := false, true\n	answered := slices.ContainsFunc(l.live, func(c *Call[T]) bool { return c.over() })\n"},
+		{carry, "		if owed {\n", "		if owed && !answered {\n"},
 	}},
 	{"few-owed-forgotten", "of what is owed to a silent node only as much as is tried at a time, which is four here, is remembered", []edit{
 		{lane, "fewOwed    = 64", "fewOwed    = 4"},
-		{lane, "slices.Delete(l.owed, 0, m)", "slices.Delete(l.owed, 0, len(l.owed))"},
+		{carry, "slices.Delete(l.owed, 0, m)", "slices.Delete(l.owed, 0, len(l.owed))"},
 	}},
 	{"batch-again-for-scripts", "where a server lost its scripts, the whole batch is sent again", one(pinned,
 		"p.roundTrip(ctx, unknown)", "p.roundTrip(ctx, batch)")},
-	{"stays-unreachable", "a node whose dial was refused stays unreachable until a dial works", one(lane,
+	{"stays-unreachable", "a node whose dial was refused stays unreachable until a dial works", one(carry,
 		"l.over, l.pausing, l.down = false, false, nil", "l.over, l.pausing = false, false")},
 	{"scripts-lost-for-good", "a server that lost its scripts is not given them again", one(pinned,
 		"		clear(p.wire.loaded)\n		var again", "		var again")},
