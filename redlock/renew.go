@@ -37,7 +37,13 @@ func (l *Lock) renew() {
 	l.mu.Lock()
 	ttl := l.ttl
 	l.mu.Unlock()
-	_, _ = l.startExtend(ttl, false, func(round *quorum.Round[command]) { l.renewed(round, ttl) })
+	_, err := l.startExtend(ttl, false, func(round *quorum.Round[command]) {
+		l.r.keeper.renewed()
+		l.renewed(round, ttl)
+	})
+	if err != nil {
+		l.r.keeper.renewed() // it had ended
+	}
 }
 
 // renewed takes the result of a renewal and plans the next one.

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -307,5 +308,28 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 		}
 		cancel()
 		require.NoError(t, <-stopped)
+	})
+}
+
+// Locks that were acquired together are renewed together, and nobody else waits for
+// all of them: six batches of a lane take longer than NodeTimeout here.
+func TestManyRenewalsAtOnceKeepNobodyWaiting(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.warm()
+		const locks = 6000
+		held := make([]*redlock.Lock, locks)
+		for i := range held {
+			held[i] = b.acquire(fmt.Sprint("held ", i), time.Minute)
+			held[i].KeepAlive()
+		}
+		b.delay(20*time.Millisecond, 20*time.Millisecond)
+		time.Sleep(20*time.Second + time.Millisecond) // all are due
+		b.settle()
+		l := b.acquire(key, ttl)
+		require.NoError(t, l.Release(ctx))
+		time.Sleep(time.Second)
+		for _, l := range held {
+			require.Greater(t, time.Until(l.Until()), 50*time.Second, "renewed, also if it had to wait")
+		}
 	})
 }
