@@ -52,11 +52,13 @@ type Outcome struct {
 
 // Sample is the outcome as it is stored.
 func (o *Outcome) Sample(cell result.Cell, name result.Subject, round int) result.Sample {
-	return result.Sample{
+	sample := result.Sample{
 		Cell: cell, Subject: name, Round: round,
 		Cycles: o.Cycles, PerSecond: o.PerSecond, Errors: o.Errors,
 		Cycle: o.Cycle.Latency(), Acquire: o.Acquire.Latency(), Allocs: o.Allocs,
 	}
+	sample.Cycle.Quantiles = nil // no plot has them; they would be half of what is stored
+	return sample
 }
 
 // shards bounds the number of histograms. Callers share them, as one for each of

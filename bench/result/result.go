@@ -78,7 +78,8 @@ type Sample struct {
 // Latency is a distribution.
 type Latency struct {
 	P50, P90, P99, P999, Max time.Duration
-	// Quantiles are the 0th, 1st, …, 100th percentile, for plots.
+	// Quantiles are the 0th, 1st, …, 100th percentile, for plots; of acquisitions
+	// only.
 	Quantiles []time.Duration
 }
 
