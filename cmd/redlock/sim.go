@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorumlock/redlock/internal/history"
 	"github.com/quorumlock/redlock/internal/sim"
 	"github.com/quorumlock/redlock/internal/timeline"
 )
@@ -163,6 +165,7 @@ func (f *simFlags) one(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	run = working(run, r.Calm)
 	if err := errors.Join(draw(f.html, timeline.HTML, run), draw(f.svg, timeline.SVG, run)); err != nil {
 		return err
 	}
@@ -248,6 +251,19 @@ func summary(r sim.Result) string {
 		verdict = fmt.Sprintf("%d violations", n)
 	}
 	return fmt.Sprintf("%s: %d acquisitions, %d locks, %d faults, %d events", verdict, r.Asked, r.Granted, len(r.Plan.Faults), len(r.Events))
+}
+
+// working leaves out what comes when all work is done, if nothing went wrong there: a
+// minute or more, beside which the rest would be a line in a picture.
+func working(run timeline.Run, calm time.Duration) timeline.Run {
+	for _, v := range run.Violations {
+		if v.At > calm {
+			return run
+		}
+	}
+	run.Events = slices.DeleteFunc(slices.Clone(run.Events), func(e history.Event) bool { return e.At > calm })
+	run.End = calm + time.Millisecond
+	return run
 }
 
 func picture(r sim.Result) timeline.Run {

@@ -21,6 +21,7 @@ func TestSimShowsOneSeed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(html), "<svg")
 	assert.Contains(t, string(html), "redlock sim --seed 3 --nodes 3 --clients 2 --for 500ms --faults crash,delay")
+	assert.NotRegexp(t, `>\d\d+(\.\d+)? s<`, string(html), "the picture ends with the work, not with the minute after it")
 }
 
 func TestSimRunsManySeeds(t *testing.T) {

@@ -26,6 +26,7 @@ type Result struct {
 	Events     []history.Event
 	Violations []history.Violation // what must not have happened
 	Excused    []Excuse            // what is known to happen, and why it did
+	Calm       time.Duration       // when all work was done; what follows looks for what was left
 	Granted    int                 // locks handed out
 	Asked      int                 // acquisitions begun
 }
@@ -48,7 +49,7 @@ func Run(c Config) (Result, error) {
 	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, extended: map[string]bool{}, uncovered: map[holder]bool{}}
 	w.inBubble(w.run)
 
-	r := Result{Plan: p, Events: w.history()} // which may find violations
+	r := Result{Plan: p, Events: w.history(), Calm: w.calmed} // history may find violations
 	found := append(w.violations, history.Check(r.Events)...)
 	found = append(found, history.CheckContexts(r.Events)...)
 	found = append(found, w.checkTold(r.Events)...)
@@ -70,6 +71,7 @@ type world struct {
 	log     history.Log
 	masters *redlocktest.Masters
 	clients []*client
+	calmed  time.Duration
 	end     time.Duration
 
 	mu         sync.Mutex
@@ -159,6 +161,7 @@ func (w *world) run() {
 		}
 	}
 	work.Wait()
+	w.calmed = w.now()
 	w.leftovers()
 	for _, c := range w.clients {
 		work.Go(func() { w.calm(c) })
