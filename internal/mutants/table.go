@@ -91,8 +91,8 @@ var mutants = []mutant{
 	{"extend-from-the-end", "an extension counts from its decision", one(lifecycle,
 		"until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Decided().Add(ttl - l.r.cfg.Drift.Of(ttl))")},
 	{"top-up-steals", "a top-up overwrites somebody else's key", one(wire,
-		"	default:\n		return w.sets.take(newSet)",
-		"	case kindTopUp:\n		c := newSet()\n		c.text = redis.NewZeroCopyStringCmd(context.Background(), c.buf[:], \"set\", &c.key, &c.value, \"px\", &c.ttl)\n		c.Cmder = c.text\n		return c\n	default:\n		return w.sets.take(newSet)")},
+		"		return\n	}\n	w.number.SetVal(nil)\n",
+		"		if c.kind == kindTopUp {\n			a[3] = \"get\"\n		}\n		return\n	}\n	w.number.SetVal(nil)\n")},
 	{"renewal-after-release", "a lock is renewed on after its release, as if it were held", []edit{
 		{lifecycle, "	if cause := l.cause; cause != nil {\n		l.mu.Unlock()", "	if cause := l.cause; cause != nil && cause != ErrReleased {\n		l.mu.Unlock()"},
 		{lifecycle, "	if l.cause == nil && !now.Before(l.until) {", "	if l.cause == nil && !now.Before(l.until) && !l.released {"},
@@ -162,8 +162,6 @@ var mutants = []mutant{
 		"	case <-ctx.Done():\n		if failed", "	case <-make(chan int):\n		if failed")},
 	{"line-ends-with-first", "who is first in line and leaves tells nobody", one(turns,
 		"	case i == 0:\n		close(l.places[0].first)\n", "")},
-	{"no-turns", "goroutines of one client do not take turns", one(acquire,
-		"	if place.first != nil {", "	if false {")},
 	{"waits-for-the-ttl", "Acquire sleeps for as long as the holder's ttl lasts", []edit{
 		{acquire, "	if 0 < free && free < pause {", "	if 0 < free {"},
 		{acquire, "	return min(pause, lastPause)\n", "	return pause\n"},
@@ -174,8 +172,6 @@ var mutants = []mutant{
 		"	r.expire(ErrNoAnswer)\n", "")},
 	{"stale-wake-up", "who was not answered in time leaves the decision's wake-up for the next to wait", one(waiter,
 		"			<-w.decided // by us, or just before by somebody else\n", "")},
-	{"late-for-the-wrong-round", "an earlier round's timer ends the wait for the next", one(waiter,
-		"if left <= 0 {", "if left <= r.group.timeout {")},
 	{"quorum-of-the-living", "nodes that failed do not count in the majority", one(tally,
 		"Need() int { return Size(t.N) }", "Need() int { return Size(t.N - t.Failed) }")},
 	{"withdraw-forgets-sent", "what is under way counts as not sent when it is withdrawn", one(round,
