@@ -105,6 +105,19 @@ func late(d time.Duration) func([]*call) {
 	}
 }
 
+var errRefused = errors.New("connection refused")
+
+// unreachable refuses connections to node 0 of the group, after a dial of d.
+func unreachable(g *quorum.Group[string], d time.Duration) func([]*call) {
+	return func(batch []*call) {
+		time.Sleep(d)
+		g.Unreachable(0, errRefused)
+		for _, c := range batch {
+			c.Unsent(errRefused)
+		}
+	}
+}
+
 func group(nodes ...*node) *quorum.Group[string] {
 	carriers := make([]quorum.Carrier[string], len(nodes))
 	for i, n := range nodes {
@@ -347,19 +360,12 @@ func TestUnreachableFailsAtOnceWhatWaits(t *testing.T) {
 // however many want something of it, and is back a hundredth after it is up.
 func TestARefusedNodeIsNotDialledWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := errors.New("connection refused")
 		n := &node{}
 		g := group(n)
-		n.become(func(batch []*call) {
-			time.Sleep(50 * time.Microsecond) // a dial
-			g.Unreachable(0, refused)
-			for _, c := range batch {
-				c.Unsent(refused)
-			}
-		})
+		n.become(unreachable(g, 50*time.Microsecond))
 		for i := range 20_000 {
 			r, took := run(g, spec{Op: "ask"})
-			require.ErrorIs(t, r.Ballots()[0].Err, refused)
+			require.ErrorIs(t, r.Ballots()[0].Err, errRefused)
 			require.LessOrEqual(t, took, 50*time.Microsecond)
 			if i >= 10_000 {
 				g.Start(spec{Op: "owe", KeepUntil: time.Now().Add(time.Minute)})
@@ -412,15 +418,9 @@ func TestANodeThatVotesIsNotPausedFor(t *testing.T) {
 // Reachable ends the pause.
 func TestReachableEndsThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := errors.New("connection refused")
 		n := &node{}
 		g := group(n)
-		n.become(func(batch []*call) {
-			g.Unreachable(0, refused)
-			for _, c := range batch {
-				c.Unsent(refused)
-			}
-		})
+		n.become(unreachable(g, 0))
 		for range 10 {
 			run(g, spec{Op: "refused"})
 			synctest.Wait()
@@ -439,17 +439,10 @@ func TestReachableEndsThePause(t *testing.T) {
 // Who asks less than a hundred times a second finds a node up as soon as it is.
 func TestARareCallerIsNotPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := errors.New("connection refused")
 		n := &node{}
 		g := group(n)
-		refuses := func(batch []*call) {
-			g.Unreachable(0, refused)
-			for _, c := range batch {
-				c.Unsent(refused)
-			}
-		}
 		for range 100 {
-			n.become(refuses)
+			n.become(unreachable(g, 0))
 			run(g, spec{Op: "refused"})
 			synctest.Wait()
 			n.become(grants)
@@ -464,15 +457,9 @@ func TestARareCallerIsNotPaused(t *testing.T) {
 // Close does not wait for the pause, and sends what is queued.
 func TestCloseEndsThePauseOfARefusedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := errors.New("connection refused")
 		n := &node{}
 		g := group(n)
-		n.become(func(batch []*call) {
-			g.Unreachable(0, refused)
-			for _, c := range batch {
-				c.Unsent(refused)
-			}
-		})
+		n.become(unreachable(g, 0))
 		for range 10 {
 			run(g, spec{Op: "ask"})
 			synctest.Wait()

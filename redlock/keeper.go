@@ -64,10 +64,15 @@ func (k *keeper) set(a *agenda, l *Lock, t time.Time) {
 	a.set(l, t)
 	if k.armed.IsZero() || t.Before(k.armed) {
 		k.armed = t
-		select {
-		case k.wake <- struct{}{}:
-		default: // an unread wake-up serves as well
-		}
+		k.rouse()
+	}
+}
+
+// rouse has run look again.
+func (k *keeper) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // an unread wake-up serves as well
 	}
 }
 
@@ -161,10 +166,7 @@ func (k *keeper) renewed() {
 	k.renewing--
 	if k.full {
 		k.full = false
-		select {
-		case k.wake <- struct{}{}:
-		default: // an unread wake-up serves as well
-		}
+		k.rouse()
 	}
 }
 

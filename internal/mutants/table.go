@@ -153,7 +153,7 @@ var mutants = []mutant{
 	{"top-up-not-released", "a node that has the key only from a top-up is not released", one(lifecycle,
 		"	l.grown = true\n", "")},
 	{"keeper-not-woken", "the keeper sleeps on when a lock ends before the others", one(keeper,
-		"if k.armed.IsZero() || t.Before(k.armed) {\n		k.armed = t\n		select", "if k.armed.IsZero() {\n		k.armed = t\n		select")},
+		"if k.armed.IsZero() || t.Before(k.armed) {\n		k.armed = t\n		k.rouse()", "if k.armed.IsZero() {\n		k.armed = t\n		k.rouse()")},
 	{"keeper-mixes-up", "the keeper mixes up its locks", one(keeper,
 		"place, a.of(a.locks[j]).place = i+1, j+1", "place, a.of(a.locks[j]).place = j+1, i+1")},
 	{"gives-up-without-quorum", "Acquire gives up where it should wait for a quorum", one(acquire,

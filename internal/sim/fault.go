@@ -58,35 +58,11 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 		text = "loses replies"
 		begin, end = on(func(p *path, n int) { p.loseReply += n })
 	case Tear:
-		text = "tears batches"
-		if !f.Reply {
-			text = "tears requests"
-		} else if !f.Ask {
-			text = "tears replies"
-		}
-		begin, end = on(func(p *path, n int) {
-			if f.Ask {
-				p.torn[redlocktest.ToMaster] += n
-			}
-			if f.Reply {
-				p.torn[redlocktest.ToClient] += n
-			}
-		})
+		text = f.ways("tears batches", "tears requests", "tears replies")
+		begin, end = on(func(p *path, n int) { f.hit(&p.torn, n) })
 	case Partition:
-		text = "partition"
-		if !f.Reply {
-			text = "partition of requests"
-		} else if !f.Ask {
-			text = "partition of replies"
-		}
-		begin, end = on(func(p *path, n int) {
-			if f.Ask {
-				p.held[redlocktest.ToMaster] += n
-			}
-			if f.Reply {
-				p.held[redlocktest.ToClient] += n
-			}
-		})
+		text = f.ways("partition", "partition of requests", "partition of replies")
+		begin, end = on(func(p *path, n int) { f.hit(&p.held, n) })
 	case Refuse:
 		text = "refused"
 		refuse, accept := on(func(p *path, n int) { p.refused += n })
@@ -117,6 +93,27 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 		begin, end = w.clients[f.Client].pause, w.clients[f.Client].resume
 	}
 	return begin, end, text
+}
+
+// ways is what a fault of the network is called that has directions.
+func (f FaultPlan) ways(both, asks, replies string) string {
+	switch {
+	case !f.Reply:
+		return asks
+	case !f.Ask:
+		return replies
+	}
+	return both
+}
+
+// hit adds n for each direction that the fault has.
+func (f FaultPlan) hit(count *[2]int, n int) {
+	if f.Ask {
+		count[redlocktest.ToMaster] += n
+	}
+	if f.Reply {
+		count[redlocktest.ToClient] += n
+	}
 }
 
 // hits lists the paths that a fault of the network hits: one, or all of a client.
