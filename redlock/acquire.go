@@ -3,11 +3,8 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
-	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
 )
 
@@ -130,143 +127,6 @@ func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duratio
 }
 
 var errNilContext = errors.New("redlock: ctx is nil")
-
-// attempt is the algorithm; docs/algorithm.md numbers its steps. With patient it
-// also returns after how long the nodes that refused could make a majority, and
-// waits for their answers to that.
-func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, patient bool) (_ *Lock, free time.Duration, _ error) {
-	if err := r.enter(); err != nil {
-		return nil, 0, opError("acquire", key, err)
-	}
-	defer r.attempts.Done()
-
-	// Step 1: a value that nobody else has, and no earlier attempt of ours.
-	// What an earlier attempt still has on its way can then not touch this one.
-	value, err := r.random.value()
-	if err != nil {
-		return nil, 0, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
-	}
-	cmd := command{kind: kindAcquire, resource: key, key: r.cfg.KeyPrefix + key, value: value, ttl: millis(ttl)}
-
-	// Steps 2 and 3: the clock is read before the first byte leaves; no node
-	// can start its countdown earlier. The caller leaves at the decision.
-	round := r.start(quorum.Spec[command]{Op: cmd})
-	round.Wait(ctx)
-
-	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
-	// of the round, so time lost from here on is not credited to the lock.
-	tally := round.Tally()
-	won := tally.Outcome() == quorum.Won
-	if won && clock.Validity(ttl, round.Decided().Sub(round.Start()), r.cfg.Drift) > 0 {
-		until := round.Start().Add(ttl - r.cfg.Drift.Of(ttl))
-		lock := newLock(ctx, r, round, ttl, until)
-		// Checked once more, right before the caller gets it: this goroutine
-		// may have been asleep since the decision.
-		if r.cfg.Clock.Now().Before(until) {
-			r.keeper.endAt(lock, until)
-			return lock, 0, nil
-		}
-	}
-
-	// Step 5: no lock, so nothing may stay.
-	free = r.cleanUp(ctx, round, ttl, patient)
-	reason, cause := ErrHeld, error(nil)
-	switch {
-	case won:
-		reason = ErrExpired
-	case tally.Unavailable():
-		reason = ErrNoQuorum
-	}
-	if ctx.Err() != nil {
-		cause = context.Cause(ctx)
-	}
-	return nil, free, r.quorumError(round, reason, cause)
-}
-
-// cleanUp deletes what a failed attempt left, on every node that was asked, also
-// on those that failed: the SET may have been done all the same. Lanes are in
-// order, so a clean-up cannot overtake its SET. It runs whatever becomes of the
-// caller's context.
-//
-// It waits for the nodes that had granted, as the caller is told that nothing
-// stays; if patient, also for those that refused, whose reply says how long the
-// holder's key lives. The nodes that had not answered at the decision may be a
-// moment behind or hung: they get as long again as the others took, twice. So do
-// all of them when the caller's context has ended; it is not waited on beyond.
-func (r *Redlock) cleanUp(ctx context.Context, round *quorum.Round[command], ttl time.Duration, patient bool) (free time.Duration) {
-	round.Withdraw()
-	took := round.Decided().Sub(round.Start())
-	grace := 2 * max(took, minRoundTrip)
-	cmd := *round.Op()
-	cmd.kind = kindCleanUp
-	answered, silent := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
-	var anyAnswered, anySilent, anyGranted bool
-	var lefts []time.Duration // of somebody else's key, on each node that may tell
-	for _, b := range round.Ballots() {
-		switch {
-		case !b.Sent:
-			lefts = append(lefts, 0) // was not asked: it may be free for all we know
-		case b.Final == quorum.Granted || b.Final == quorum.Refused:
-			answered[b.Node], anyAnswered = true, true
-			anyGranted = anyGranted || b.Final == quorum.Granted
-		default:
-			silent[b.Node], anySilent = true, true
-		}
-	}
-	spec := quorum.Spec[command]{Op: cmd, All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
-	var behind *quorum.Round[command]
-	if anySilent {
-		spec.Nodes = silent
-		behind = r.start(spec)
-	}
-	if anyAnswered {
-		spec.Nodes = answered
-		cleaned := r.start(spec)
-		switch {
-		case anyGranted && ctx.Err() != nil:
-			r.waitFor(context.Background(), cleaned, min(grace, r.cfg.NodeTimeout))
-		case anyGranted || patient:
-			cleaned.Wait(ctx)
-		}
-		lefts = append(lefts, remains(cleaned)...)
-	}
-	if behind != nil {
-		r.waitFor(ctx, behind, min(grace, r.cfg.NodeTimeout-took))
-		lefts = append(lefts, remains(behind)...)
-	}
-	return freeAfter(lefts, quorum.Size(len(r.nodes)))
-}
-
-// remains is what the nodes that a clean-up has heard of have of somebody else's key.
-func remains(cleanUp *quorum.Round[command]) (lefts []time.Duration) {
-	for _, b := range cleanUp.Ballots() {
-		if b.Final == quorum.Granted {
-			lefts = append(lefts, remaining(b.Reply))
-		}
-	}
-	return lefts
-}
-
-// waitFor waits for a round for d at the most.
-func (r *Redlock) waitFor(ctx context.Context, round *quorum.Round[command], d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer r.cfg.Clock.AfterFunc(d, cancel).Stop()
-	round.Wait(ctx)
-}
-
-// freeAfter is when need nodes may have no holder's key any more, given what remains
-// of it on each node that said so: 0 if that cannot be told.
-func freeAfter(lefts []time.Duration, need int) time.Duration {
-	if len(lefts) < need {
-		return 0
-	}
-	slices.Sort(lefts)
-	return lefts[need-1]
-}
 
 const (
 	firstPause = 5 * time.Millisecond // a few round trips in a data centre

@@ -23,13 +23,14 @@ type command struct {
 	resource string // as the caller names it
 	key      any    // string: as the nodes name it
 	value    string
-	ttl      any // int64: milliseconds
+	ttl      any    // int64: milliseconds
+	fence    *fence // nil: without fencing
 }
 
 type kind uint8
 
 const (
-	kindAcquire kind = iota // SET NX PX
+	kindAcquire kind = iota // SET NX PX, or propose.lua
 	kindTopUp               // the same, on a node that lacks the key of a held lock
 	kindExtend              // extend.lua
 	kindRelease             // release.lua: granted if the key was ours
@@ -39,6 +40,8 @@ const (
 func (k kind) String() string {
 	return [...]string{"acquire", "top up", "extend", "release", "clean up"}[k]
 }
+
+func millisDuration(ms any) time.Duration { return time.Duration(ms.(int64)) * time.Millisecond }
 
 func millis(ttl time.Duration) int64 { return int64(ttl / time.Millisecond) }
 
@@ -89,8 +92,7 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
 
 // understand reads a reply; it reports false for one that is no answer.
 func (c *command) understand(call *call, cmd *wireCmd) bool {
-	switch c.kind {
-	case kindAcquire, kindTopUp:
+	if c.kind <= kindTopUp && c.fence == nil {
 		if string(cmd.text.Bytes()) == "OK" {
 			call.Grant(0)
 			return true
@@ -101,6 +103,9 @@ func (c *command) understand(call *call, cmd *wireCmd) bool {
 	switch {
 	case !ok:
 		return false
+	case c.kind <= kindTopUp:
+		c.fenced(call, reply)
+		return true
 	case c.kind == kindCleanUp && reply <= 1:
 		call.Grant(reply)
 		return true
@@ -112,6 +117,22 @@ func (c *command) understand(call *call, cmd *wireCmd) bool {
 		return true
 	}
 	return false
+}
+
+// fenced reads the reply of propose.lua.
+func (c *command) fenced(call *call, reply int64) {
+	switch {
+	case reply == 1:
+		call.Grant(0)
+	case reply >= maxToken:
+		call.Fail(errTokenEnd) // one such node must not make all others like it
+	case reply <= -maxToken:
+		call.Refuse(0, errHeldHere)
+	case reply <= 0:
+		call.Refuse(-reply, errHeldHere)
+	default:
+		call.Refuse(reply, errFenced)
+	}
 }
 
 // remaining reads a clean-up's reply: how long somebody else's key still lives.

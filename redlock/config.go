@@ -35,6 +35,46 @@ type Config struct {
 	// Defaults to none.
 	KeyPrefix string
 
+	// Fencing hands out a token with each lock, Lock.FencingToken, that is higher
+	// than that of every earlier lock on the key, so that the protected resource can
+	// refuse a holder whose lock has been taken over; package fence has what it needs
+	// for that. docs/safety.md has the proof and what it assumes. All clients that
+	// lock a key must agree on it: locks of those without get no token.
+	//
+	// An acquisition then is a script instead of SET, takes as many round trips, and a
+	// second one if another client's clock is ahead. Beside each key there is a fence,
+	// redlock:fence:{key} for most, in the key's Cluster slot.
+	//
+	// Defaults to false: an acquisition is SET key value NX PX ttl, as with every other
+	// Redlock client.
+	Fencing bool
+
+	// FenceRetention is how long a node remembers the highest token of a key after the
+	// last acquisition or renewal. Tokens can go back when a key was not locked for
+	// longer than that, by a client whose clock is behind that of the holder before. So
+	// it must exceed twice the most that the clocks of any two clients disagree, plus
+	// the longest ttl; a ttl above it is an error.
+	//
+	// Defaults to 7 days, which allows for clocks that are set to the wrong day.
+	FenceRetention time.Duration
+
+	// RestartGuard is the longest ttl that any client uses with these nodes; 0 is off.
+	// With it the votes of a server that may have forgotten locks do not count until
+	// those locks would have expired: of one that has been up for less long than that,
+	// of one that took another's place behind its address, and of a replica. So a
+	// master that restarts without its memory, or a replica that is promoted without
+	// having heard of a lock, lets no second holder in. Such a node is in quarantine,
+	// which its errors and Redlock.Nodes tell. docs/safety.md says what the guard
+	// cannot see.
+	//
+	// It costs an INFO, in front of other commands, for each new connection and once a
+	// second, and no round trip; the user needs the right to it (ACL: +info). A ttl
+	// above it is an error.
+	//
+	// Defaults to 0. One server that is listed as two nodes is found either way,
+	// wherever INFO is permitted.
+	RestartGuard time.Duration
+
 	// Clock tells the time, for every duration that the lock depends on.
 	//
 	// Defaults to clock.System.
@@ -66,7 +106,8 @@ type Config struct {
 }
 
 const (
-	defaultNodeTimeout = 200 * time.Millisecond
+	defaultNodeTimeout    = 200 * time.Millisecond
+	defaultFenceRetention = 7 * 24 * time.Hour
 
 	// minTTL is the shortest ttl: below it the margin of 2 ms, expiry in whole
 	// milliseconds and the scheduler's noise are of the size of the lock.
@@ -80,6 +121,9 @@ const (
 func (c Config) withDefaults() Config {
 	if c.NodeTimeout == 0 {
 		c.NodeTimeout = defaultNodeTimeout
+	}
+	if c.FenceRetention == 0 {
+		c.FenceRetention = defaultFenceRetention
 	}
 	if c.Drift == (clock.Drift{}) {
 		c.Drift = clock.DefaultDrift
@@ -96,6 +140,12 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	if c.NodeTimeout < 0 {
 		return fmt.Errorf("redlock: Config.NodeTimeout %v is negative", c.NodeTimeout)
+	}
+	if c.FenceRetention != 0 && c.FenceRetention < minTTL {
+		return fmt.Errorf("redlock: Config.FenceRetention %v is below %v", c.FenceRetention, minTTL)
+	}
+	if c.RestartGuard != 0 && c.RestartGuard < minTTL {
+		return fmt.Errorf("redlock: Config.RestartGuard %v is below the shortest ttl, %v", c.RestartGuard, minTTL)
 	}
 	if c.Logger != nil && c.Logger.Handler() == nil {
 		return errors.New("redlock: Config.Logger has no handler; make it with slog.New")
@@ -130,6 +180,12 @@ func checkKey(key string) error {
 func (c Config) checkTTL(ttl time.Duration) (time.Duration, error) {
 	if ttl < minTTL {
 		return 0, fmt.Errorf("redlock: ttl %v is below %v", ttl, minTTL)
+	}
+	if c.RestartGuard > 0 && ttl > c.RestartGuard {
+		return 0, fmt.Errorf("redlock: ttl %v is above Config.RestartGuard, %v", ttl, c.RestartGuard)
+	}
+	if c.Fencing && ttl > c.FenceRetention {
+		return 0, fmt.Errorf("redlock: ttl %v is above Config.FenceRetention, %v", ttl, c.FenceRetention)
 	}
 	ttl = ttl.Truncate(time.Millisecond)
 	if clock.Validity(ttl, minRoundTrip, c.Drift) <= 0 {

@@ -1,6 +1,8 @@
 -- KEYS[1] the key; ARGV[1] our value; ARGV[2] ttl in milliseconds.
+-- With a fence: KEYS[2] the fence, ARGV[3] our token, ARGV[4] how long to keep it.
 -- Makes our key live for ttl at least: 1. It never shortens what remains, and
--- never touches, or creates, a key that is not ours: 0.
+-- never touches, or creates, a key that is not ours: 0. The fence is kept, and is not
+-- lowered.
 local held = redis.pcall('GET', KEYS[1])
 if held ~= ARGV[1] then
   if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
@@ -8,7 +10,21 @@ if held ~= ARGV[1] then
   end
   return 0
 end
+local fence, highest
+if KEYS[2] then
+  fence = redis.call('GET', KEYS[2])
+  highest = tonumber(fence or 0)
+  if not (highest and highest >= 0 and highest < 9007199254740992) then
+    return redis.error_reply('ERR the fence is not a token')
+  end
+end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+if KEYS[2] then
+  if highest < tonumber(ARGV[3]) then
+    fence = ARGV[3]
+  end
+  redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
 end
 return 1

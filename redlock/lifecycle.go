@@ -76,11 +76,11 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 	// A node to which nothing was ever sent has nothing to delete. What is
 	// still queued for it must not be sent after us.
 	var asked []bool
-	if l.attempt != nil && !l.attempt.SentToAll() {
-		l.attempt.Withdraw()
+	if l.bid.first != nil && !l.bid.sentToAll() {
+		l.bid.withdraw()
 		if !l.grown {
 			asked = make([]bool, len(l.r.nodes))
-			for _, b := range l.attempt.Ballots() {
+			for _, b := range l.bid.ballots() {
 				asked[b.Node] = b.Sent
 			}
 		}
@@ -96,8 +96,8 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 // to go on with.
 func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[command])) (*quorum.Round[command], error) {
 	l.order.Lock()
-	if l.attempt != nil && l.attempt.SentToAll() {
-		l.attempt = nil // nothing of it is left to withdraw; it is half of a lock's memory
+	if l.bid.first != nil && l.bid.sentToAll() {
+		l.bid = bid{} // nothing of it is left to withdraw; it is half of a lock's memory
 	}
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
@@ -196,7 +196,7 @@ func (l *Lock) topUp(extension *quorum.Round[command], ttl time.Duration) {
 }
 
 func (l *Lock) command(k kind, ttl time.Duration) command {
-	return command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl)}
+	return command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
 }
 
 // ended is the error of an operation on a lock that is over.

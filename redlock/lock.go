@@ -18,14 +18,15 @@ type Lock struct {
 	key    string
 	name   any // the key as a command has it
 	value  string
+	fence  *fence          // nil: without fencing
 	values context.Context // whence the context's values come, and nothing else
 
 	// order is held while a round of this lock is handed to the lanes, which
 	// never waits for a node. It keeps a renewal or a top-up from being sent
 	// after the release. Lock it before mu.
-	order   sync.Mutex
-	attempt *quorum.Round[command] // nil once every node has been sent the SET
-	grown   bool                   // topped up: nodes that attempt did not reach may have the key
+	order sync.Mutex
+	bid   bid  // its first is nil once every node has been sent all of it
+	grown bool // topped up: nodes that the bid did not reach may have the key
 
 	mu       sync.Mutex
 	until    time.Time
@@ -42,12 +43,12 @@ type Lock struct {
 	ends, renews appointment
 }
 
-func newLock(ctx context.Context, r *Redlock, round *quorum.Round[command], ttl time.Duration, until time.Time) *Lock {
-	cmd := round.Op()
+func newLock(ctx context.Context, r *Redlock, b bid, ttl time.Duration, until time.Time) *Lock {
+	cmd := b.won.Op()
 	return &Lock{
-		r: r, key: cmd.resource, name: cmd.key, value: cmd.value,
-		values: ctx, attempt: round,
-		until: until, ttl: ttl, keys: round.Start().Add(ttl),
+		r: r, key: cmd.resource, name: cmd.key, value: cmd.value, fence: cmd.fence,
+		values: ctx, bid: b,
+		until: until, ttl: ttl, keys: b.last().Start().Add(ttl),
 	}
 }
 
@@ -57,6 +58,16 @@ func (l *Lock) Key() string { return l.key }
 // Value is the random string that is the lock on the nodes. Whoever knows it can
 // release the lock: treat it as a secret.
 func (l *Lock) Value() string { return l.value }
+
+// FencingToken is a number that is higher than that of every earlier lock on the key,
+// for the protected resource to refuse an old holder by (package fence). It stays the
+// same for the life of the lock. It is below 2^53; 0 without Config.Fencing.
+func (l *Lock) FencingToken() int64 {
+	if l.fence == nil {
+		return 0
+	}
+	return l.fence.token.(int64)
+}
 
 // String names the lock without its value, so that a lock may be logged.
 func (l *Lock) String() string { return fmt.Sprintf("redlock.Lock(%q)", short(l.key)) }

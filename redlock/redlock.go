@@ -23,6 +23,7 @@ type Redlock struct {
 	keeps  errgroup.Group // runs the keeper
 	random *random
 	turns  *turns
+	tokens tokens
 
 	journal *journal
 

@@ -12,7 +12,10 @@ var (
 	releaseText string
 	//go:embed extend.lua
 	extendText string
+	//go:embed propose.lua
+	proposeText string
 
 	releaseScript = script{releaseText, "304c5304751be58e18bb99b17ebb984d937235a7"}
-	extendScript  = script{extendText, "d1ecd729dff19651bcdd699df95c3723f4558af8"}
+	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
+	proposeScript = script{proposeText, "d17723fddbcf6cff9d9eb9935fac6def2292b4af"}
 )

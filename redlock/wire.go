@@ -21,6 +21,7 @@ type wireCmd struct {
 	args   []any                    // go-redis' own
 
 	verb, script any // a script by its hash, or whole
+	keys         any // int: how many
 	value        string
 
 	buf [8]byte // room for the text
@@ -35,9 +36,9 @@ func newSet() *wireCmd {
 	return c
 }
 
-// newScriptCall makes a call of a script with so many arguments after the key.
-func newScriptCall(verb, script string, arguments int) *wireCmd {
-	c := &wireCmd{verb: verb, script: script, args: make([]any, 4+arguments)}
+// newScriptCall makes a call of a script with so many keys and arguments.
+func newScriptCall(verb, script string, keys, arguments int) *wireCmd {
+	c := &wireCmd{verb: verb, script: script, keys: keys, args: make([]any, 3+keys+arguments)}
 	c.number = redis.NewCmd(context.Background(), c.args...)
 	c.Cmder = c.number
 	return c
@@ -55,9 +56,23 @@ func (w *wireCmd) fill(c *command) {
 		return
 	}
 	w.number.SetVal(nil)
-	a[1], a[2], a[3], a[4] = w.script, 1, c.key, &w.value
-	if len(a) > 5 {
-		a[5] = c.ttl
+	a[1], a[2], a[3] = w.script, w.keys, c.key
+	a = a[4:]
+	if w.keys != 1 {
+		a[0], a = c.fence.key, a[1:]
+	}
+	a[0] = &w.value
+	if len(a) > 1 {
+		a[1] = c.ttl
+	}
+	if len(a) > 2 {
+		a[2], a[3] = c.fence.token, c.fence.retention
+	}
+	if len(a) > 4 {
+		a[4] = "0"
+		if c.kind == kindTopUp {
+			a[4] = "1"
+		}
 	}
 }
 
@@ -74,8 +89,8 @@ type wire struct {
 	cmds []*wireCmd    // those of the batch
 	out  []redis.Cmder // the same, for go-redis
 
-	sets, releases, extends shelf
-	loaded                  map[string]bool // hashes of the scripts that the server was given
+	sets, releases, extends, proposals shelf
+	loaded                             map[string]bool // hashes of the scripts that the server was given
 }
 
 // shelf holds commands of one kind; the first ones are in use.
@@ -97,7 +112,7 @@ func (w *wire) encode(batch []*call) {
 	w.reset()
 	for _, call := range batch {
 		c := call.Op()
-		cmd := w.command(c.kind)
+		cmd := w.command(c)
 		cmd.fill(c)
 		w.cmds = append(w.cmds, cmd)
 		w.out = append(w.out, cmd)
@@ -112,15 +127,21 @@ func (w *wire) reset() {
 	clear(w.cmds)
 	clear(w.out)
 	w.cmds, w.out = w.cmds[:0], w.out[:0]
-	w.sets.used, w.releases.used, w.extends.used = 0, 0, 0
+	w.sets.used, w.releases.used, w.extends.used, w.proposals.used = 0, 0, 0, 0
 }
 
-func (w *wire) command(k kind) *wireCmd {
-	switch k {
-	case kindExtend:
-		return w.script(&w.extends, extendScript, 2)
-	case kindRelease, kindCleanUp:
-		return w.script(&w.releases, releaseScript, 1)
+// command is one for c. A Redlock has a fence for each of its locks or for none, so
+// the calls on a shelf are all of one shape.
+func (w *wire) command(c *command) *wireCmd {
+	switch {
+	case c.kind == kindExtend && c.fence != nil:
+		return w.script(&w.extends, extendScript, 2, 4)
+	case c.kind == kindExtend:
+		return w.script(&w.extends, extendScript, 1, 2)
+	case c.kind == kindRelease || c.kind == kindCleanUp:
+		return w.script(&w.releases, releaseScript, 1, 1)
+	case c.fence != nil:
+		return w.script(&w.proposals, proposeScript, 2, 5)
 	default:
 		return w.sets.take(newSet)
 	}
@@ -129,13 +150,13 @@ func (w *wire) command(k kind) *wireCmd {
 // script sends a script whole for the first time, as the server may not know it,
 // and by its hash from then on. To learn that from the server's error would cost a
 // round trip, during which later commands of the batch overtake.
-func (w *wire) script(from *shelf, s script, arguments int) *wireCmd {
+func (w *wire) script(from *shelf, s script, keys, arguments int) *wireCmd {
 	if !w.loaded[s.sha1] {
 		if w.loaded == nil {
 			w.loaded = map[string]bool{}
 		}
 		w.loaded[s.sha1] = true
-		return newScriptCall("eval", s.text, arguments)
+		return newScriptCall("eval", s.text, keys, arguments)
 	}
-	return from.take(func() *wireCmd { return newScriptCall("evalsha", s.sha1, arguments) })
+	return from.take(func() *wireCmd { return newScriptCall("evalsha", s.sha1, keys, arguments) })
 }

@@ -14,6 +14,10 @@ const (
 	tally     = "quorum/tally.go"
 	call      = "quorum/call.go"
 	acquire   = "redlock/acquire.go"
+	attempt   = "redlock/attempt.go"
+	cleanup   = "redlock/cleanup.go"
+	fences    = "redlock/fence.go"
+	propose   = "redlock/propose.lua"
 	lifecycle = "redlock/lifecycle.go"
 	renew     = "redlock/renew.go"
 	keeper    = "redlock/keeper.go"
@@ -45,17 +49,17 @@ var mutants = []mutant{
 	{"failure-is-a-grant", "a node whose answer was lost counts as one that granted", one(command,
 		"call.Lose(shown)", "call.Grant(0)")},
 	{"refusal-is-a-grant", "a nil reply to SET NX counts as a grant", one(command,
-		"call.Refuse(0, errHeldHere)", "call.Grant(0)")},
+		"call.Refuse(0, errHeldHere)\n		return true", "call.Grant(0)\n		return true")},
 
-	{"drift-left-out", "validity does not allow for clocks that drift", one(acquire,
-		"until := round.Start().Add(ttl - r.cfg.Drift.Of(ttl))", "until := round.Start().Add(ttl)")},
-	{"drift-added", "the margin for drift lengthens validity", one(acquire,
-		"until := round.Start().Add(ttl - r.cfg.Drift.Of(ttl))", "until := round.Start().Add(ttl + r.cfg.Drift.Of(ttl))")},
-	{"validity-after-round", "validity counts from the decision, not from before the first byte", one(acquire,
-		"until := round.Start().Add(ttl - r.cfg.Drift.Of(ttl))", "until := round.Decided().Add(ttl - r.cfg.Drift.Of(ttl))")},
+	{"drift-left-out", "validity does not allow for clocks that drift", one(attempt,
+		"until := start.Add(ttl - r.cfg.Drift.Of(ttl))", "until := start.Add(ttl)")},
+	{"drift-added", "the margin for drift lengthens validity", one(attempt,
+		"until := start.Add(ttl - r.cfg.Drift.Of(ttl))", "until := start.Add(ttl + r.cfg.Drift.Of(ttl))")},
+	{"validity-after-round", "validity counts from the decision, not from before the first byte", one(attempt,
+		"until := start.Add(ttl - r.cfg.Drift.Of(ttl))", "until := last.Decided().Add(ttl - r.cfg.Drift.Of(ttl))")},
 	{"validity-not-checked", "a lock that expired on arrival is handed out", []edit{
-		{acquire, "if won && clock.Validity(ttl, round.Decided().Sub(round.Start()), r.cfg.Drift) > 0 {", "if _ = clock.Validity; won {"},
-		{acquire, "if r.cfg.Clock.Now().Before(until) {", "if true {"},
+		{attempt, "if b.won != nil && clock.Validity(ttl, last.Decided().Sub(start), r.cfg.Drift) > 0 {", "if _, _ = clock.Validity, last; b.won != nil {"},
+		{attempt, "if r.cfg.Clock.Now().Before(until) {", "if true {"},
 	}},
 	{"ttl-not-cut", "a part of a millisecond, which Redis cuts off, counts as validity", one(config,
 		"ttl = ttl.Truncate(time.Millisecond)", "_ = ttl.Truncate(time.Millisecond)")},
@@ -70,13 +74,13 @@ var mutants = []mutant{
 	{"release-of-granted-only", "nodes whose grant came after the decision are not released", one(lifecycle,
 		"asked[b.Node] = b.Sent", "asked[b.Node] = b.Vote == quorum.Granted")},
 	{"unsent-set-stays", "what was not sent before the release is sent after it", one(lifecycle,
-		"	l.attempt.Withdraw()\n", "")},
-	{"cleanup-where-granted", "a failed attempt is cleaned up only where it was granted", one(acquire,
-		"		default:\n			silent[b.Node], anySilent = true, true\n", "")},
-	{"cleanup-with-caller", "whoever gives up does not clean up", one(acquire,
-		"	round.Withdraw()\n", "	round.Withdraw()\n	if ctx.Err() != nil {\n		return 0\n	}\n")},
-	{"no-cleanup", "failed attempts leave what they have", one(acquire,
-		"	round.Withdraw()\n", "	if true {\n		return 0\n	}\n	round.Withdraw()\n")},
+		"		l.bid.withdraw()\n", "")},
+	{"cleanup-where-granted", "a failed attempt is cleaned up only where it was granted", one(cleanup,
+		"		default:\n			silent[n], anySilent = true, true\n", "")},
+	{"cleanup-with-caller", "whoever gives up does not clean up", one(cleanup,
+		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return 0\n	}\n")},
+	{"no-cleanup", "failed attempts leave what they have", one(cleanup,
+		"	b.withdraw()\n", "	if true {\n		return 0\n	}\n	b.withdraw()\n")},
 	{"owed-once", "a release or a clean-up that was lost is not repeated", one(call,
 		"if r.kept() && now.Before(r.spec.KeepUntil) {", "if false {")},
 
@@ -100,11 +104,11 @@ var mutants = []mutant{
 		{renew, "	if l.cause != nil {\n		return\n	}\n	if err == nil {", "	if l.cause != nil && l.cause != ErrReleased {\n		return\n	}\n	if err == nil {"},
 	}},
 	{"loss-told-late", "the lock's context ends 50 ms after its validity", []edit{
-		{acquire, "r.keeper.endAt(lock, until)", "r.keeper.endAt(lock, until.Add(50*time.Millisecond))"},
+		{attempt, "r.keeper.endAt(lock, until)", "r.keeper.endAt(lock, until.Add(50*time.Millisecond))"},
 		{lifecycle, "	if now.Before(l.until) { // it", "	if now.Before(l.until.Add(50 * time.Millisecond)) { // it"},
 		{lifecycle, "		l.r.keeper.endAt(l, l.until)\n		return", "		l.r.keeper.endAt(l, l.until.Add(50*time.Millisecond))\n		return"},
 	}},
-	{"loss-not-told", "the lock's context does not end with its validity", one(acquire,
+	{"loss-not-told", "the lock's context does not end with its validity", one(attempt,
 		"			r.keeper.endAt(lock, until)\n", "")},
 
 	{"close-drops-owed", "Close does not send what is owed", one(carry,
@@ -121,8 +125,8 @@ var mutants = []mutant{
 		"	case tally.Rejected():\n		l.lose(ErrNotHeld)\n		return l.r.quorumError(round, ErrNotHeld, nil)\n", "")},
 	{"rejected-too-early", "a lock is lost when half of the nodes refuse it", one(tally,
 		"return t.Refused > t.N-t.Need() }", "return t.Refused >= t.N-t.Need() && t.Refused > 0 }")},
-	{"held-for-no-quorum", "too few answers are taken for somebody else's lock", one(acquire,
-		"	case tally.Unavailable():\n		reason = ErrNoQuorum\n", "")},
+	{"held-for-no-quorum", "too few answers are taken for somebody else's lock", one(attempt,
+		"	case last.Tally().Unavailable():\n		reason = ErrNoQuorum\n", "")},
 	{"lost-not-released", "what is left of a lost lock is not released", one(lifecycle,
 		"	if l.released {\n		l.mu.Unlock()", "	if l.released || l.cause != nil {\n		l.mu.Unlock()")},
 	{"extension-not-outlived", "a release is owed only for as long as the first ttl", one(lifecycle,
@@ -166,7 +170,7 @@ var mutants = []mutant{
 		{acquire, "	if 0 < free && free < pause {", "	if 0 < free {"},
 		{acquire, "	return min(pause, lastPause)\n", "	return pause\n"},
 	}},
-	{"cleanup-owed-shortly", "a clean-up is owed for one timeout only", one(acquire,
+	{"cleanup-owed-shortly", "a clean-up is owed for one timeout only", one(cleanup,
 		"KeepUntil: r.cfg.Clock.Now().Add(ttl)}", "KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout)}")},
 	{"waits-for-the-silent", "a round waits for nodes that do not answer", one(waiter,
 		"	r.expire(ErrNoAnswer)\n", "")},

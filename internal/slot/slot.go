@@ -1,0 +1,78 @@
+// Package slot names keys that must live beside another one on a Redis Cluster.
+package slot
+
+import (
+	"strings"
+	"sync"
+)
+
+// slots is the number of slots of a Redis Cluster.
+const slots = 16384
+
+// Sibling names a key that is always in the same slot as key, whatever braces that
+// has, and that no other key shares. prefix says what it is for; it has no braces.
+//
+// A key with a hash tag keeps it, one without a closing brace is wrapped in braces, and
+// any other gets the tag of its slot in front. The character after the prefix tells the
+// first kind from the others, and the number of closing braces the second from the third.
+func Sibling(prefix, key string) string {
+	switch {
+	case hashed(key) != key:
+		return prefix + ":" + key
+	case !strings.Contains(key, "}"):
+		return prefix + "{" + key + "}"
+	default:
+		return prefix + "{" + tags()[Of(key)] + "}" + key
+	}
+}
+
+// Of is the slot of key.
+func Of(key string) int { return int(crc16(hashed(key))) % slots }
+
+// hashed is the part of a key that decides its slot: what is between the first { and
+// the next }, if there is anything, or all of it
+// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags).
+func hashed(key string) string {
+	_, after, found := strings.Cut(key, "{")
+	if tag, _, closed := strings.Cut(after, "}"); found && closed && tag != "" {
+		return tag
+	}
+	return key
+}
+
+// crc16 is CRC-16/XMODEM, by which Redis hashes.
+func crc16(s string) uint16 {
+	var crc uint16
+	for i := range len(s) {
+		crc ^= uint16(s[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc
+}
+
+// tags is a short text for each slot.
+var tags = sync.OnceValue(func() *[slots]string {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyz"
+	var tags [slots]string
+	missing := slots
+	for n := 0; missing > 0; n++ {
+		tag := ""
+		for rest := n; ; rest /= len(letters) {
+			tag += letters[rest%len(letters) : rest%len(letters)+1]
+			if rest < len(letters) {
+				break
+			}
+		}
+		if s := Of(tag); tags[s] == "" {
+			tags[s] = tag
+			missing--
+		}
+	}
+	return &tags
+})

@@ -1,0 +1,73 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// attempt is the algorithm; docs/algorithm.md numbers its steps. With patient it
+// also returns after how long the nodes that refused could make a majority, and
+// waits for their answers to that.
+func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, patient bool) (_ *Lock, free time.Duration, _ error) {
+	if err := r.enter(); err != nil {
+		return nil, 0, opError("acquire", key, err)
+	}
+	defer r.attempts.Done()
+
+	// Step 1: a value that nobody else has, and no earlier attempt of ours.
+	// What an earlier attempt still has on its way can then not touch this one.
+	value, err := r.random.value()
+	if err != nil {
+		return nil, 0, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
+	}
+	name := r.cfg.KeyPrefix + key
+	cmd := command{kind: kindAcquire, resource: key, key: name, value: value, ttl: millis(ttl)}
+	if r.cfg.Fencing {
+		if cmd.fence, err = r.newFence(key, name); err != nil {
+			return nil, 0, err
+		}
+	}
+
+	// Steps 2 and 3: the clock is read before the first byte leaves; no node
+	// can start its countdown earlier. The caller leaves at the decision.
+	b := bid{first: r.start(quorum.Spec[command]{Op: cmd})}
+	b.first.Wait(ctx)
+	if b.first.Tally().Outcome() == quorum.Won {
+		b.won = b.first
+	}
+	if r.cfg.Fencing {
+		r.propose(ctx, &b, cmd)
+	}
+
+	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
+	// of the first round, so time lost from here on is not credited to the lock.
+	start, last := b.first.Start(), b.last()
+	if b.won != nil && clock.Validity(ttl, last.Decided().Sub(start), r.cfg.Drift) > 0 {
+		until := start.Add(ttl - r.cfg.Drift.Of(ttl))
+		lock := newLock(ctx, r, b, ttl, until)
+		// Checked once more, right before the caller gets it: this goroutine
+		// may have been asleep since the decision.
+		if r.cfg.Clock.Now().Before(until) {
+			r.keeper.endAt(lock, until)
+			return lock, 0, nil
+		}
+	}
+
+	// Step 5: no lock, so nothing may stay.
+	free = r.cleanUp(ctx, &b, ttl, patient)
+	reason, cause := ErrHeld, error(nil)
+	switch {
+	case b.won != nil:
+		reason = ErrExpired
+	case last.Tally().Unavailable():
+		reason = ErrNoQuorum
+	}
+	if ctx.Err() != nil {
+		cause = context.Cause(ctx)
+	}
+	return nil, free, r.quorumError(last, reason, cause)
+}

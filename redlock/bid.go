@@ -1,0 +1,55 @@
+package redlock
+
+import "github.com/quorumlock/redlock/quorum"
+
+// bid is what was asked of the nodes with one value: a round, or with fencing one for
+// each token that was proposed. Validity counts from the first; the lanes keep them
+// in order.
+type bid struct {
+	first *quorum.Round[command]
+	more  []*quorum.Round[command]
+	won   *quorum.Round[command] // the last that found a majority; nil: none
+}
+
+func (b *bid) last() *quorum.Round[command] {
+	if len(b.more) > 0 {
+		return b.more[len(b.more)-1]
+	}
+	return b.first
+}
+
+// sentToAll reports that every node was sent what was asked last, and so is sent
+// nothing more.
+func (b *bid) sentToAll() bool { return b.last().SentToAll() }
+
+// withdraw takes back what no lane has sent. From then on ballots says where it was.
+func (b *bid) withdraw() {
+	b.first.Withdraw()
+	for _, round := range b.more {
+		round.Withdraw()
+	}
+}
+
+// ballots lists each node's answer to the last round that it was sent.
+func (b *bid) ballots() []quorum.Ballot {
+	ballots := b.first.Ballots()
+	for _, round := range b.more {
+		for i, later := range round.Ballots() {
+			if later.Sent {
+				ballots[i] = later
+			}
+		}
+	}
+	return ballots
+}
+
+// granted reports that a node was heard to grant one of the rounds.
+func (b *bid) granted(node int) bool {
+	has := func(round *quorum.Round[command]) bool { return round.Ballots()[node].Final == quorum.Granted }
+	for _, round := range b.more {
+		if has(round) {
+			return true
+		}
+	}
+	return has(b.first)
+}

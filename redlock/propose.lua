@@ -1,0 +1,36 @@
+-- KEYS[1] the key; KEYS[2] its fence, the highest token that was granted here;
+-- ARGV[1] our value; ARGV[2] ttl in milliseconds; ARGV[3] the token that we propose;
+-- ARGV[4] in milliseconds how long to keep the fence; ARGV[5] '1' if the token is ours
+-- already, and only the key is to be put back.
+-- Takes a free key if the token is above the fence, and raises the fence: 1. Otherwise
+-- leaves all as it is and says why: the fence if it is too high, or minus the fence, 0
+-- without one, if somebody else has the key.
+--
+-- Numbers of 16 digits are stored as they came: Lua would write them as 1.79e+15.
+local fence = redis.call('GET', KEYS[2])
+local highest, token = tonumber(fence or 0), tonumber(ARGV[3])
+if not (highest and highest >= 0 and highest < 9007199254740992) then
+  return redis.error_reply('ERR the fence is not a token')
+end
+local held = redis.pcall('GET', KEYS[1])
+local ours = held == ARGV[1]
+if held and not ours then
+  -- A key of another type is somebody else's too; any other error is an error.
+  if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
+    return held
+  end
+  return -highest
+end
+if ARGV[5] ~= '1' and (highest > token or highest == token and not ours) then
+  return highest
+end
+if not ours then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+elseif redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+if token > highest then
+  fence = ARGV[3]
+end
+redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
+return 1
