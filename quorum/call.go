@@ -44,7 +44,9 @@ func (c *Call[T]) Fail(err error) { c.finish(Failed, 0, err) }
 func (c *Call[T]) Lose(err error) {
 	r := c.round
 	r.mu.Lock()
-	r.count(c, Failed, 0, err)
+	if c.state != finished {
+		r.count(c, Failed, 0, err)
+	}
 	r.unlock()
 }
 

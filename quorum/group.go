@@ -63,7 +63,7 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 		}
 	}
 	r.tally.N = len(g.lanes)
-	r.open = len(r.calls)
+	r.open, r.unheard = len(r.calls), len(r.calls)
 	r.start = g.clock.Now()
 	if spec.Decided != nil {
 		r.mu.Lock() // so that the timer, should it fire at once, finds it set

@@ -42,11 +42,13 @@ type Spec[T any] struct {
 
 	// Decided, if set, is called once at the decision, and makes the round
 	// expire by itself after the group's timeout; without it, somebody must
-	// Wait. Done, if set, is called once after the last lane has finished
-	// with the round. Both are called with no lock held, on a lane's, a
+	// Wait. Heard, if set, is called once when every node that was asked has
+	// voted or is known to have failed, Done after the last lane has finished
+	// with the round. All are called with no lock held, on a lane's, a
 	// timer's or the goroutine that calls Listen, never by Submit, and must
 	// not block.
 	Decided func(*Round[T])
+	Heard   func(*Round[T])
 	Done    func(*Round[T])
 }
 
@@ -63,6 +65,7 @@ type Round[T any] struct {
 	waiter  *waiter[T] // whom to wake at the decision
 	end     time.Time  // when it was decided
 	open    int        // calls that a lane still has
+	unheard int        // calls that nothing is known of
 	outcome Outcome
 	deaf    bool // nobody listens yet: no decision, no callbacks
 
@@ -202,6 +205,7 @@ func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
 		c.vote = v
 		r.tally.Add(v)
 	}
+	r.unheard--
 	c.reply, c.err = reply, err
 	if r.spec.Timed {
 		c.latency = r.group.clock.Now().Sub(r.start)
@@ -225,9 +229,12 @@ func (r *Round[T]) unlock() {
 			r.drop(ErrNotSent)
 		}
 	}
-	ends := r.open == 0
+	hears, ends := r.unheard == 0, r.open == 0
+	if hears {
+		r.unheard = -1 // said once
+	}
 	if ends {
-		r.open = -1 // said once
+		r.open = -1
 	}
 	r.mu.Unlock()
 
@@ -237,6 +244,9 @@ func (r *Round[T]) unlock() {
 	if decides && r.spec.Decided != nil {
 		r.expiry.Stop()
 		r.spec.Decided(r)
+	}
+	if hears && r.spec.Heard != nil {
+		r.spec.Heard(r)
 	}
 	if ends && r.spec.Done != nil {
 		r.spec.Done(r)

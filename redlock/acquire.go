@@ -79,7 +79,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 		if tries == 0 && now.Reason == ErrNoQuorum {
 			r.journal.warn("no quorum, waiting", "key", short(key), "error", err.Error())
 		}
-		pause := r.cfg.Clock.NewTimer(r.backoff(tries, free))
+		pause := r.cfg.Clock.NewTimer(r.guard.sooner(r.backoff(tries, free)))
 		err = r.await(ctx, failed, place.nudge, pause.C())
 		pause.Stop()
 		if err != nil {

@@ -34,13 +34,17 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 
 	// Steps 2 and 3: the clock is read before the first byte leaves; no node
 	// can start its countdown earlier. The caller leaves at the decision.
-	b := bid{first: r.start(quorum.Spec[command]{Op: cmd})}
-	b.first.Wait(ctx)
+	b := bid{first: r.ask(ctx, cmd)}
 	if b.first.Tally().Outcome() == quorum.Won {
 		b.won = b.first
 	}
 	if r.cfg.Fencing {
 		r.propose(ctx, &b, cmd)
+	}
+
+	if err := r.guard.duplicate(); err != nil {
+		r.cleanUp(ctx, &b, ttl, false)
+		return nil, 0, opError("acquire", key, err)
 	}
 
 	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
@@ -70,4 +74,30 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 		cause = context.Cause(ctx)
 	}
 	return nil, free, r.quorumError(last, reason, cause)
+}
+
+// ask is a Redlock's first round of an acquisition, or any later one. The first waits
+// for the other nodes a little longer than for a majority, as clean-up does, so that
+// one server that is listed twice is an error from the start. That its second vote does
+// not count never depends on this.
+func (r *Redlock) ask(ctx context.Context, cmd command) *quorum.Round[command] {
+	if r.guard.met.Load() {
+		round := r.start(quorum.Spec[command]{Op: cmd})
+		round.Wait(ctx)
+		return round
+	}
+	all := make(chan struct{})
+	round := r.start(quorum.Spec[command]{Op: cmd, Heard: func(*quorum.Round[command]) { close(all) }})
+	round.Wait(ctx)
+	took := round.Decided().Sub(round.Start())
+	timer := r.cfg.Clock.NewTimer(max(min(2*max(took, minRoundTrip), r.cfg.NodeTimeout-took), 0))
+	defer timer.Stop()
+	select {
+	case <-all:
+	case <-timer.C():
+	case <-ctx.Done():
+		return round
+	}
+	r.guard.met.Store(true)
+	return round
 }

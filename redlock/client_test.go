@@ -26,15 +26,24 @@ func (c counter) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (c counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "set" || strings.HasPrefix(cmd.Name(), "eval") {
-			c.commands.Add(1)
-		}
+		c.count(cmd)
 		return next(ctx, cmd)
 	}
 }
 
 func (c counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			c.count(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (c counter) count(cmd redis.Cmder) {
+	if cmd.Name() == "set" || strings.HasPrefix(cmd.Name(), "eval") {
+		c.commands.Add(1)
+	}
 }
 
 func TestTheClientsHooksSeeItsCommands(t *testing.T) {

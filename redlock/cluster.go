@@ -17,6 +17,7 @@ import (
 type cluster struct {
 	client *redis.ClusterClient
 	conns  map[*redis.Client]*pinned
+	at     func(addr string) *server
 }
 
 func (c *cluster) Carry(ctx context.Context, batch []*call) {
@@ -58,7 +59,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	}
 	for master := range parts {
 		if c.conns[master] == nil {
-			c.conns[master] = pin(master)
+			c.conns[master] = pin(master, c.at(address(master.Options())))
 		}
 		c.conns[master].take()
 	}

@@ -56,11 +56,12 @@ var (
 
 // answer tells the call what the node said to it. A vote needs positive
 // evidence: after a failed handshake go-redis returns the error for the batch
-// while each command's own error is nil and its value empty.
-func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
+// while each command's own error is nil and its value empty. standing is why the
+// node's votes do not count, if they do not.
+func (c *command) answer(call *call, cmd *wireCmd, batchErr, standing error) (ok bool) {
 	err := cmd.Err()
 	if err == nil {
-		if c.understand(call, cmd) {
+		if c.understand(call, cmd, standing) {
 			return true
 		}
 		err = batchErr
@@ -69,7 +70,11 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
 			return false
 		}
 	}
-	if errors.Is(err, redis.Nil) && cmd.Err() != nil && (c.kind == kindAcquire || c.kind == kindTopUp) {
+	if errors.Is(err, redis.Nil) && cmd.Err() != nil && c.kind <= kindTopUp {
+		if standing != nil {
+			call.Fail(standing)
+			return true
+		}
 		call.Refuse(0, errHeldHere)
 		return true
 	}
@@ -90,19 +95,27 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr error) (ok bool) {
 	return false
 }
 
-// understand reads a reply; it reports false for one that is no answer.
-func (c *command) understand(call *call, cmd *wireCmd) bool {
+// understand reads a reply; it reports false for one that is no answer. It does not
+// count what a node without standing says to an acquisition, nor that it extended a
+// lock. That it has lost one, or has deleted it, is true all the same.
+func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 	if c.kind <= kindTopUp && c.fence == nil {
-		if string(cmd.text.Bytes()) == "OK" {
+		ok := string(cmd.text.Bytes()) == "OK"
+		switch {
+		case ok && standing != nil:
+			call.Fail(standing)
+		case ok:
 			call.Grant(0)
-			return true
 		}
-		return false
+		return ok
 	}
 	reply, ok := cmd.number.Val().(int64)
 	switch {
 	case !ok:
 		return false
+	case standing != nil && (c.kind <= kindTopUp || c.kind == kindExtend && reply == 1):
+		call.Fail(standing)
+		return true
 	case c.kind <= kindTopUp:
 		c.fenced(call, reply)
 		return true

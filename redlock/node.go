@@ -15,6 +15,7 @@ import (
 type node struct {
 	addr    string
 	carrier quorum.Carrier[command]
+	meet    func(at func(addr string) *server) // tells the carrier whom it talks to
 	attach  func(unreachable func(error), reachable func()) (detach func())
 }
 
@@ -29,11 +30,13 @@ func newNode(client redis.UniversalClient) (n node, err error) {
 	switch client := client.(type) {
 	case *redis.Client:
 		opt := client.Options()
-		s := &standalone{client: client, conn: pin(client), sharing: opt.PoolSize == 1 || opt.MaxActiveConns == 1}
-		return node{addr: address(opt), carrier: s, attach: s.attach}, nil
+		s := &standalone{client: client, sharing: opt.PoolSize == 1 || opt.MaxActiveConns == 1}
+		meet := func(at func(string) *server) { s.conn = pin(client, at(address(opt))) }
+		return node{addr: address(opt), carrier: s, meet: meet, attach: s.attach}, nil
 	case *redis.ClusterClient:
 		c := &cluster{client: client, conns: map[*redis.Client]*pinned{}}
-		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c}, nil
+		meet := func(at func(string) *server) { c.at = at }
+		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c, meet: meet}, nil
 	case nil:
 		return node{}, fmt.Errorf("is nil")
 	case *redis.Ring:

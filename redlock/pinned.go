@@ -15,9 +15,12 @@ type pinned struct {
 	conn   *redis.Conn     // nil while it is not needed
 	pipe   redis.Pipeliner // conn's, once there was a use for it
 	wire   wire
+	check  verification
 }
 
-func pin(client *redis.Client) *pinned { return &pinned{client: client} }
+func pin(client *redis.Client, server *server) *pinned {
+	return &pinned{client: client, check: verification{server: server}}
+}
 
 // take gets a connection, with the client's hooks, unless there is one; the dial
 // itself comes with the first command. The read timeout is the client's too: that
@@ -32,6 +35,7 @@ func (p *pinned) take() (fresh bool) {
 		client = client.WithTimeout(endless)
 	}
 	p.conn = client.Conn()
+	p.check.reconnected(false)
 	return true
 }
 
@@ -51,6 +55,7 @@ func (p *pinned) rest() {
 // the next one may be to a server that was restarted.
 func (p *pinned) drop() {
 	p.rest()
+	p.check.reconnected(true)
 	clear(p.wire.loaded)
 }
 
@@ -93,9 +98,14 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 // roundTrip is one pipeline. unknown are the calls whose script the server does
 // not have.
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
+	p.wire.reset()
+	sent := p.check.now()
+	if p.check.due(sent) {
+		p.check.ask(&p.wire)
+	}
 	p.wire.encode(batch)
 	var err error
-	if len(batch) == 1 {
+	if len(p.wire.out) == 1 {
 		err = p.conn.Process(ctx, p.wire.out[0]) // cheaper than a pipeline of one
 	} else {
 		if p.pipe == nil {
@@ -104,6 +114,8 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		_ = p.pipe.BatchProcess(ctx, p.wire.out...) // queues them, and cannot fail
 		_, err = p.pipe.Exec(ctx)
 	}
+	p.check.heard(err)
+	standing := p.check.server.standing(sent)
 	ok = true
 	for i, c := range batch {
 		switch cmd := p.wire.cmds[i]; {
@@ -112,7 +124,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		case moved(cmd.Err()):
 			elsewhere = append(elsewhere, c)
 		default:
-			ok = c.Op().answer(c, cmd, err) && ok
+			ok = c.Op().answer(c, cmd, err, standing) && ok
 		}
 	}
 	if ok { // otherwise the connection is dropped, and go-redis may be at it still

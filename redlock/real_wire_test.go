@@ -73,10 +73,11 @@ func quoted(args ...any) string {
 	return strings.Join(parts, " ")
 }
 
-// handshake tells the commands that go-redis opens a connection with.
+// handshake tells the commands that go-redis opens a connection with, and the question
+// which server it is.
 func handshake(command string) bool {
 	return strings.HasPrefix(command, `"HELLO"`) || strings.HasPrefix(command, `"hello"`) ||
-		strings.HasPrefix(command, `"client"`)
+		strings.HasPrefix(command, `"client"`) || command == `"info" "server"`
 }
 
 // An uncontended TryAcquire is exactly SET key value NX PX ttl on the

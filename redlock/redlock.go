@@ -24,6 +24,7 @@ type Redlock struct {
 	random *random
 	turns  *turns
 	tokens tokens
+	guard  *guard
 
 	journal *journal
 
@@ -84,7 +85,9 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	}
 
 	carriers := make([]quorum.Carrier[command], len(r.nodes))
+	r.guard = newGuard(cfg, len(r.nodes), r.journal)
 	for i, n := range r.nodes {
+		n.meet(func(addr string) *server { return r.guard.at(i, n.addr, addr) })
 		carriers[i] = n.carrier
 	}
 	r.group = quorum.NewGroup(carriers, cfg.Clock, cfg.NodeTimeout)

@@ -95,11 +95,12 @@ func (b *bed) has(key string) (which []int) {
 	return which
 }
 
-// commands lists what reached master i since the last call, without handshakes.
+// commands lists what reached master i since the last call, without handshakes and
+// without the question which server it is.
 func (b *bed) commands(i int) (sent []string) {
 	m := b.masters.Master(i)
 	for _, c := range m.Commands() {
-		if !slices.Contains([]string{"HELLO", "CLIENT", "AUTH", "SELECT"}, c[0]) {
+		if !slices.Contains([]string{"HELLO", "CLIENT", "AUTH", "SELECT", "INFO"}, c[0]) {
 			sent = append(sent, c[0])
 		}
 	}

@@ -87,7 +87,7 @@ func (w *wireCmd) clear() {
 // goroutine that carries the batch.
 type wire struct {
 	cmds []*wireCmd    // those of the batch
-	out  []redis.Cmder // the same, for go-redis
+	out  []redis.Cmder // the same for go-redis, behind what asks who the server is
 
 	sets, releases, extends, proposals shelf
 	loaded                             map[string]bool // hashes of the scripts that the server was given
@@ -107,9 +107,8 @@ func (s *shelf) take(make func() *wireCmd) *wireCmd {
 	return s.made[s.used-1]
 }
 
-// encode has the batch in cmds and out.
+// encode adds the batch to cmds and out.
 func (w *wire) encode(batch []*call) {
-	w.reset()
 	for _, call := range batch {
 		c := call.Op()
 		cmd := w.command(c)

@@ -45,6 +45,7 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 	w.encode(append(release, extend...)) // the scripts go whole for the first time
 
 	batch := append(append(set, release...), extend...)
+	w.reset()
 	w.encode(batch)
 	first := append([]*wireCmd(nil), w.cmds...)
 	copy(w.cmds[0].buf[:], "OK")
@@ -67,6 +68,7 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 		}
 	}
 
+	w.reset()
 	w.encode(batch)
 	assert.ElementsMatch(t, first, w.cmds)
 	for i, cmd := range w.cmds {
@@ -75,7 +77,7 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 		assert.Contains(t, cmd.Args(), any("one"))
 		assert.Equal(t, "mine", cmd.value)
 		c := batch[i]
-		assert.False(t, c.Op().understand(c, cmd), "no reply is no answer")
+		assert.False(t, c.Op().understand(c, cmd, nil), "no reply is no answer")
 	}
 	assert.Equal(t, []any{"set", "one", &w.cmds[0].value, "nx", "px", int64(10)}, w.cmds[0].Args())
 }
@@ -86,7 +88,8 @@ func TestAConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
 	var w wire
 	batch := calls(t, 3, command{kind: kindAcquire, key: "one", value: "mine", ttl: int64(10)})
 	for range 100 {
-		w.encode(batch)
+		w.reset()
+	w.encode(batch)
 		w.reset()
 	}
 	assert.Len(t, w.sets.made, 3)

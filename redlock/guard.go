@@ -1,0 +1,255 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+)
+
+// guard knows which servers are behind the nodes, and whose votes count.
+//
+// A restarted server has broken its connections, and so has one that gave its address
+// to another. A lane pins its connection, and INFO goes in front of the first batch on
+// each, in the same pipeline; so no vote is counted of a server that has not said on
+// that very connection who it is. A server that was demoted and promoted again can
+// keep its connections: an identity is believed for believed, and a replica refuses
+// what it is asked meanwhile, after which the lane takes another connection.
+//
+// Why nobody gets in whom the old memory would have kept out: let a key have been
+// granted, or extended, on a node at g, with a ttl of at most period, and the node
+// have lost it. Its votes count again no earlier than period after the server started,
+// or after it was first met in the other's place, and both are after g. By then the
+// key would be over on the server that lost it. The time is measured by our clock, so
+// the margin for drift is added.
+type guard struct {
+	clock   clock.Clock
+	period  time.Duration // Config.RestartGuard; 0: only a server that is listed twice is kept out
+	margin  time.Duration
+	journal *journal
+
+	met atomic.Bool // the first operation has waited for all nodes to be identified
+
+	mu    sync.Mutex
+	nodes [][]*server // those behind each node; more than one behind a Cluster
+	twins int         // servers that are another node's too
+}
+
+// believed is how long a live connection's server is taken for the one that it said it
+// is. A server that is demoted and promoted again loses what it had by loading the
+// other's data, which takes longer: Redis waits 5 s before it begins
+// (repl-diskless-sync-delay).
+const believed = time.Second
+
+// granularity is how much uptime_in_seconds may be too high: it is the difference of two
+// times in whole seconds.
+const granularity = time.Second
+
+// server is whoever answers at one address of a node. Its fields are guarded by its
+// guard's mu.
+type server struct {
+	guard *guard
+	node  int
+	name  string // the node's, for messages
+	addr  string
+
+	sighting
+	known   bool
+	started time.Time // at the latest
+	changed time.Time // when it was first met as this one in another's place; zero: never
+	twin    string    // the node whose server it is too
+	err     error     // why it is not known who it is now
+	heard   time.Time // when it last said so
+}
+
+func newGuard(cfg Config, nodes int, j *journal) *guard {
+	return &guard{
+		clock: cfg.Clock, period: cfg.RestartGuard, margin: cfg.Drift.Of(cfg.RestartGuard),
+		journal: j, nodes: make([][]*server, nodes),
+	}
+}
+
+// at returns the server at an address of a node.
+func (g *guard) at(node int, name, addr string) *server {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.nodes[node] {
+		if s.addr == addr {
+			return s
+		}
+	}
+	s := &server{guard: g, node: node, name: name, addr: addr}
+	g.nodes[node] = append(g.nodes[node], s)
+	return s
+}
+
+// on reports whether anybody is kept out for having forgotten.
+func (g *guard) on() bool { return g.period > 0 }
+
+// meet takes what a server has said of itself. It reports whether that is nobody who
+// is behind another node too.
+func (s *server) meet(now sighting, heard time.Time) (only bool) {
+	g := s.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.heard, s.err = heard, nil
+	before, known := s.identity, s.known
+	// A Cluster's shard is somebody new behind its node if it has ever been a replica.
+	replaced := known && before != now.identity || !known && now.promoted && g.metBehind(s.node)
+	if !known || before.run != now.run {
+		s.started = time.Time{}
+	}
+	s.sighting, s.known = now, true
+	if started := heard.Add(granularity - now.uptime); s.started.IsZero() || started.Before(s.started) {
+		s.started = started
+	}
+	if replaced {
+		s.changed = heard
+	}
+	if until, why := s.quarantine(); g.on() && (!known || replaced) && heard.Before(until) {
+		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", why(heard))
+	}
+	g.findTwin(s)
+	return s.twin == ""
+}
+
+// metBehind reports whether a server behind the node is known; mu is held.
+func (g *guard) metBehind(node int) bool {
+	for _, s := range g.nodes[node] {
+		if s.known {
+			return true
+		}
+	}
+	return false
+}
+
+// findTwin looks for the server behind another node; mu is held. Of two nodes that are
+// one server, the first to say so keeps its votes until it is found to be another, so
+// there is never a round in which both count.
+func (g *guard) findTwin(s *server) {
+	if s.twin != "" {
+		s.twin = ""
+		g.twins--
+	}
+	for node, others := range g.nodes {
+		for _, o := range others {
+			if node != s.node && o.known && o.twin == "" && o.run == s.run {
+				s.twin = o.name
+				g.twins++
+				g.journal.warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
+				return
+			}
+		}
+	}
+}
+
+// doubt takes note of why a server could not be asked who it is. Without the guard that
+// is its right.
+func (s *server) doubt(err error) {
+	s.guard.mu.Lock()
+	defer s.guard.mu.Unlock()
+	s.err = err
+}
+
+// standing is why the votes of what is sent at a time do not count; nil if they do.
+func (s *server) standing(sent time.Time) error {
+	g := s.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case s.twin != "":
+		return twinError{s.twin}
+	case !g.on():
+		return nil
+	case s.err != nil:
+		return s.err
+	case !s.known:
+		return errNoIdentity
+	case s.role != "master":
+		return errReplica
+	}
+	if until, why := s.quarantine(); sent.Before(until) {
+		return quarantined{until.Sub(sent), why(sent)}
+	}
+	return nil
+}
+
+// quarantine is until when votes do not count, and why; mu is held.
+func (s *server) quarantine() (until time.Time, why func(now time.Time) string) {
+	g := s.guard
+	until = s.started.Add(g.period + g.margin)
+	began, what := s.started.Add(-granularity), "restarted"
+	if changed := s.changed.Add(g.period + g.margin); !s.changed.IsZero() && changed.After(until) {
+		until = changed
+		if s.changed.Sub(s.started) > g.period || s.promoted {
+			began, what = s.changed, "another server took over"
+		}
+	}
+	return until, func(now time.Time) string {
+		return fmt.Sprintf("%s %v ago", what, max(now.Sub(began), 0).Round(100*time.Millisecond))
+	}
+}
+
+// sooner is a pause that ends with the next quarantine, if that ends before it.
+func (g *guard) sooner(pause time.Duration) time.Duration {
+	if !g.on() {
+		return pause
+	}
+	now := g.clock.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, servers := range g.nodes {
+		for _, s := range servers {
+			if until, _ := s.quarantine(); s.known && now.Before(until) {
+				pause = min(pause, until.Sub(now))
+			}
+		}
+	}
+	return pause
+}
+
+// duplicate is ErrDuplicateNode, with both nodes' names, if two are one server.
+func (g *guard) duplicate() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.twins == 0 {
+		return nil
+	}
+	for _, servers := range g.nodes {
+		for _, s := range servers {
+			if s.twin != "" {
+				return fmt.Errorf("%w: %s and %s are the same server", plain{ErrDuplicateNode}, s.twin, s.name)
+			}
+		}
+	}
+	return nil
+}
+
+var errReplica = errors.New("is a replica")
+
+// quarantined is a vote that does not count yet.
+type quarantined struct {
+	left time.Duration
+	why  string
+}
+
+func (e quarantined) Error() string {
+	return fmt.Sprintf("quarantined for %v: %s", max(e.left.Round(100*time.Millisecond), 100*time.Millisecond), e.why)
+}
+
+// twinError is a vote of a server that has one already.
+type twinError struct{ other string }
+
+func (e twinError) Error() string { return "is the same server as " + e.other }
+func (e twinError) Unwrap() error { return ErrDuplicateNode }
+
+// forbidden is a server's refusal to say who it is.
+type forbidden struct{ error }
+
+func (e forbidden) Error() string {
+	return "does not permit INFO, which Config.RestartGuard needs (ACL: +info): " + e.error.Error()
+}
+func (e forbidden) Unwrap() error { return e.error }

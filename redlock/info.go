@@ -1,0 +1,67 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// infoCmd is INFO with one section, all of which Redis has known since 2.6. Like all of
+// ours it is sent once, or a silent redial would hide the server that is asked about.
+type infoCmd struct{ *redis.StringCmd }
+
+func (infoCmd) NoRetry() bool { return true }
+
+func newInfo(section string) infoCmd {
+	return infoCmd{redis.NewStringCmd(context.Background(), "info", section)}
+}
+
+// identity is which server one is, and whose replica it was: a server keeps its run id
+// until it restarts, and gets a new replication id when it is promoted.
+type identity struct{ run, replication string }
+
+// sighting is what a server says of itself.
+type sighting struct {
+	identity
+	role     string        // "master" or "slave"
+	uptime   time.Duration // in whole seconds, by the server's wall clock
+	promoted bool          // it has been a replica, or may have
+}
+
+var errNoIdentity = errors.New("answers INFO without saying which server it is")
+
+// readServer and readReplication take what they need out of a section.
+func (s *sighting) readServer(text string) error {
+	f := fields(text)
+	seconds, err := strconv.ParseInt(f["uptime_in_seconds"], 10, 32)
+	if f["run_id"] == "" || err != nil {
+		return errNoIdentity
+	}
+	s.run, s.uptime = f["run_id"], time.Duration(seconds)*time.Second
+	return nil
+}
+
+func (s *sighting) readReplication(text string) error {
+	f := fields(text)
+	if f["role"] == "" {
+		return errNoIdentity
+	}
+	s.role, s.replication = f["role"], f["master_replid"]
+	s.promoted = strings.Trim(f["master_replid2"], "0") != "" || f["master_replid2"] == ""
+	return nil
+}
+
+// fields splits the lines of a section at their colons.
+func fields(text string) map[string]string {
+	f := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
+			f[name] = value
+		}
+	}
+	return f
+}

@@ -1,0 +1,66 @@
+package redlock
+
+import "time"
+
+// NodeStatus is what is known of one of the N masters, for operators.
+type NodeStatus struct {
+	Addr string // as in errors
+	// Servers are those that were heard of behind the node: one, or none yet; behind a
+	// Cluster one for each shard that was in use.
+	Servers []ServerStatus
+}
+
+// ServerStatus is what a server said of itself when it was last asked, on a new
+// connection, and whether its votes count. Without Config.RestartGuard nothing but
+// its RunID and Started is asked for.
+type ServerStatus struct {
+	Addr    string
+	RunID   string    // of the server's process
+	Role    string    // "master" or "slave"
+	Started time.Time // about when; by the Redlock's clock
+	Heard   time.Time // when it said so; by the Redlock's clock
+
+	// Quarantine is until when its votes do not count because it may have forgotten
+	// locks; zero, or past, if they do.
+	Quarantine time.Time
+	// Err is why its votes would not count now, in words; nil if they would. For a
+	// server that is another node's too it matches ErrDuplicateNode.
+	Err error
+}
+
+// Nodes tells of each node which server is behind it and whether its votes count, in
+// the order of New. It asks nobody: what it says is from the last operation that did,
+// or from Config.RestartGuard's look once a second while there are some.
+func (r *Redlock) Nodes() []NodeStatus {
+	if r == nil || r.closing == nil {
+		return nil
+	}
+	now := r.cfg.Clock.Now()
+	all := make([]NodeStatus, len(r.nodes))
+	for i, n := range r.nodes {
+		all[i] = NodeStatus{Addr: n.addr, Servers: r.guard.status(i, now)}
+	}
+	return all
+}
+
+func (g *guard) status(node int, now time.Time) (all []ServerStatus) {
+	g.mu.Lock()
+	servers := append([]*server(nil), g.nodes[node]...)
+	g.mu.Unlock()
+	for _, s := range servers {
+		err := s.standing(now)
+		g.mu.Lock()
+		if s.known || s.err != nil {
+			status := ServerStatus{Addr: s.addr, RunID: s.run, Role: s.role, Heard: s.heard, Err: err}
+			if s.known {
+				status.Started = s.started.Add(-granularity)
+			}
+			if until, _ := s.quarantine(); s.known && g.on() {
+				status.Quarantine = until
+			}
+			all = append(all, status)
+		}
+		g.mu.Unlock()
+	}
+	return all
+}
