@@ -60,7 +60,7 @@ type server struct {
 	known   bool
 	started time.Time // at the latest
 	changed time.Time // when it was first met as this one in another's place; zero: never
-	twin    string    // the node whose server it is too
+	twin    *server   // the same one behind another node, which has the vote
 	err     error     // why it is not known who it is now
 	heard   time.Time // when it last said so
 }
@@ -113,7 +113,7 @@ func (s *server) meet(now sighting, heard time.Time) (only bool) {
 		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", why(heard))
 	}
 	g.findTwin(s)
-	return s.twin == ""
+	return s.twin == nil
 }
 
 // metBehind reports whether a server behind the node is known; mu is held.
@@ -130,14 +130,14 @@ func (g *guard) metBehind(node int) bool {
 // one server, the first to say so keeps its votes until it is found to be another, so
 // there is never a round in which both count.
 func (g *guard) findTwin(s *server) {
-	if s.twin != "" {
-		s.twin = ""
+	if s.twin != nil {
+		s.twin = nil
 		g.twins--
 	}
 	for node, others := range g.nodes {
 		for _, o := range others {
-			if node != s.node && o.known && o.twin == "" && o.run == s.run {
-				s.twin = o.name
+			if node != s.node && o.known && o.twin == nil && o.run == s.run {
+				s.twin = o
 				g.twins++
 				g.journal.warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
 				return
@@ -160,8 +160,8 @@ func (s *server) standing(sent time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case s.twin != "":
-		return twinError{s.twin}
+	case s.twin != nil:
+		return twinError{s.twin.name}
 	case !g.on():
 		return nil
 	case s.err != nil:
@@ -220,8 +220,12 @@ func (g *guard) duplicate() error {
 	}
 	for _, servers := range g.nodes {
 		for _, s := range servers {
-			if s.twin != "" {
-				return fmt.Errorf("%w: %s and %s are the same server", plain{ErrDuplicateNode}, s.twin, s.name)
+			if s.twin != nil {
+				first, second := s, s.twin
+				if second.node < first.node {
+					first, second = second, first
+				}
+				return fmt.Errorf("%w: %s and %s are the same server", plain{ErrDuplicateNode}, first.name, second.name)
 			}
 		}
 	}

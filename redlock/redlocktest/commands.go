@@ -36,18 +36,19 @@ func (m *Master) ResetCommands() {
 	m.commands = nil
 }
 
-// record logs a command that goes to the server now. If the master is stalled,
-// it does not, and returns a channel that is closed when it is time to ask
-// again: with one look at both, nothing enters the log after Stall.
-func (m *Master) record(args []string) (stalled <-chan struct{}) {
+// record logs a command that goes to the server now, and says in whose hands it
+// falls. If the master is stalled, it does not, and returns a channel that is closed
+// when it is time to ask again: with one look at both, nothing enters the log after
+// Stall.
+func (m *Master) record(args []string) (s sent, stalled <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.faults.stalled() {
-		return m.faults.gate
+		return sent{}, m.faults.gate
 	}
 	args[0] = strings.ToUpper(args[0])
 	m.commands = append(m.commands, args)
-	return nil
+	return sent{command: args, replica: m.identity.replica}, nil
 }
 
 // isHandshake reports whether clients send these commands of their own accord

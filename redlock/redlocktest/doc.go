@@ -19,11 +19,28 @@
 // follow the bubble's clock, so that an hour passes in no time and a delay of
 // 20 ms is 20 ms to the nanosecond.
 //
+// # Who a server is
+//
+// INFO tells servers apart as that of Redis 7.0 does, by run_id, master_replid, role
+// and uptime_in_seconds in its sections server and replication. So tests can show
+// that a client takes note when the server behind an address is not the one it was:
+//
+//   - [Master.Restart] and [Master.RestartEmpty]: the process started again, with
+//     its memory or without.
+//   - [Master.FailOver]: another server, up for long, answers in its place and lacks
+//     what the old one had not passed on.
+//   - [Master.Demote] and [Master.Promote]: the server became a replica, or a master
+//     again, while its connections live on.
+//
+// A new master has been up for [InitialUptime], for clients that distrust a young one.
+// To a miniredis hook, INFO always has one argument: the sections with a space
+// between them, or "default". A script that calls INFO gets miniredis's own reply.
+//
 // # What it is not
 //
 // miniredis stands for one Redis server whose replies are right; it does not
-// persist, replicate or evict, and it implements no INFO server section. Tests
-// about those need a real redis-server.
+// persist, replicate or evict, and its INFO lacks most lines. Tests about those need
+// a real redis-server.
 //
 // [miniredis]: https://pkg.go.dev/github.com/alicebob/miniredis/v2
 package redlocktest

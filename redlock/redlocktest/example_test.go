@@ -63,3 +63,33 @@ func ExampleMaster_LoseReplies() {
 	// failed: true
 	// keys: [key]
 }
+
+// A client can tell a server that restarted, or that is another, from one to which
+// only the connection broke.
+func ExampleMaster_FailOver() {
+	masters, err := redlocktest.New(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer masters.Close()
+	master := masters.Master(0)
+
+	ctx := context.Background()
+	client := master.Client()
+	server := func(key string) string { return client.InfoMap(ctx, "server").Item("Server", key) }
+	first := server("run_id")
+
+	if err := master.FailOver(); err != nil {
+		log.Fatal(err)
+	}
+	second := server("run_id")
+	fmt.Println("failed over: another server:", second != first, "up for days:", server("uptime_in_days"))
+
+	if err := master.Restart(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("restarted: another server:", server("run_id") != second, "up for days:", server("uptime_in_days"))
+	// Output:
+	// failed over: another server: true up for days: 1
+	// restarted: another server: true up for days: 0
+}

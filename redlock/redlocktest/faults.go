@@ -90,10 +90,14 @@ func (m *Master) LoseRequests(n int) {
 // JumpClock steps the clock by which keys expire, as an operator or NTP steps that
 // of a server: forward by d, and every key has d less to live, or none; back, with
 // a negative d, and it has as much more. Keys without a ttl stay as they are. What
-// clients set later is not concerned.
+// clients set later is not concerned. The uptime in INFO, which Redis reckons by its
+// wall clock, steps along.
 func (m *Master) JumpClock(d time.Duration) {
 	m.redis.DB(0) // takes away what has expired by now, which must not come back
 	m.redis.FastForward(d)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.identity.since = m.identity.since.Add(-d)
 }
 
 // fate is what becomes of a request.

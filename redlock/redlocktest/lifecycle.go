@@ -15,8 +15,8 @@ import (
 // Kill ends the master as SIGKILL ends a server that has written everything to
 // disk: new connections are refused, existing ones are cut, what was on its
 // way or waiting is lost, and data and scripts stay as they are. When Kill
-// returns, no command is executed any more. Killing a dead master does
-// nothing.
+// returns, no command is executed any more, and the uptime is over. Killing a
+// dead master does nothing.
 //
 // Kill waits for the command that is being executed, so it must not be called
 // from a miniredis hook.
@@ -28,8 +28,10 @@ func (m *Master) Kill() {
 
 // Restart brings the master back on its address with its memory: the data as
 // Kill left it, less what has expired since, and the script cache. One that is
-// alive is killed first. Stall does not outlive a restart; delays and losses,
-// which belong to the network, do.
+// alive is killed first. It is a new process, and INFO says so: a new run_id and
+// master_replid, an uptime of 0, and the role of a master, also if it had been
+// demoted. Stall does not outlive a restart; delays and losses, which belong to
+// the network, do.
 //
 // If the port has been taken by someone else meanwhile, Restart tries again
 // for about a second, then returns an error and leaves the master dead. After
@@ -38,7 +40,7 @@ func (m *Master) Restart() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
 	m.stop()
-	return m.start()
+	return m.start(newIdentity(0))
 }
 
 // RestartEmpty brings the master back as [Master.Restart] does but without its
@@ -48,15 +50,36 @@ func (m *Master) RestartEmpty() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
 	m.stop()
-	m.redis.FlushAll()
-	if err := m.FlushScripts(); err != nil {
+	if err := m.forget(); err != nil {
 		return err
 	}
-	return m.start()
+	return m.start(newIdentity(0))
 }
 
-// start lets connections in. The master must be down.
-func (m *Master) start() error {
+// FailOver has another server take over the master's address: a replica that has been
+// up for [InitialUptime] and had not heard of the keys yet, since replication does not
+// wait. The old server is killed, if it is alive, and does not come back. So a client
+// finds no keys and no scripts, a long uptime, a new run_id and master_replid, and in
+// master_replid2 the old master_replid. Otherwise it is as [Master.RestartEmpty], also
+// after an error.
+func (m *Master) FailOver() error {
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	m.stop()
+	if err := m.forget(); err != nil {
+		return err
+	}
+	return m.start(newIdentity(InitialUptime).continues(m.self().replID))
+}
+
+// forget empties the memory.
+func (m *Master) forget() error {
+	m.redis.FlushAll()
+	return m.FlushScripts()
+}
+
+// start lets connections in, to a server with this identity. The master must be down.
+func (m *Master) start(id identity) error {
 	var ln *listener
 	if !m.virtual {
 		l, err := listen(m.addr)
@@ -75,6 +98,7 @@ func (m *Master) start() error {
 		return fmt.Errorf("redlocktest: master %s: %w", m.addr, net.ErrClosed)
 	}
 	m.up = true
+	m.identity = id
 	m.listener = ln
 	m.faults.resume()
 	m.mu.Unlock()

@@ -162,15 +162,20 @@ type serverEnd struct {
 	rest      []byte // of the command being read
 	once      sync.Once
 	exchanges exchanges
+	resp3     bool // the protocol; the exchanges' mutex guards it
 }
 
 func (e *serverEnd) Read(p []byte) (int, error) {
 	if len(e.rest) == 0 {
 		next, err := e.requests.receive(nil)
-		if err != nil || !e.enter(next.args) {
+		if err != nil {
 			return 0, io.EOF
 		}
-		e.rest = next.raw
+		s, ok := e.enter(next.args)
+		if !ok {
+			return 0, io.EOF
+		}
+		e.rest = e.master.standIn(s, next.raw)
 	}
 	n := copy(p, e.rest)
 	e.rest = e.rest[n:]
@@ -179,24 +184,25 @@ func (e *serverEnd) Read(p []byte) (int, error) {
 
 // enter waits while the master is stalled and records the command that goes
 // in. It reports false if the link ends first.
-func (e *serverEnd) enter(args []string) bool {
+func (e *serverEnd) enter(args []string) (sent, bool) {
 	for {
-		stalled := e.master.record(args)
+		s, stalled := e.master.record(args)
 		if stalled == nil {
-			e.exchanges.asked(args)
-			return true
+			e.exchanges.asked(s)
+			return s, true
 		}
 		select {
 		case <-stalled:
 		case <-e.requests.closed:
-			return false
+			return sent{}, false
 		}
 	}
 }
 
 func (e *serverEnd) Write(p []byte) (int, error) {
 	observer := e.master.observing()
-	for _, x := range e.exchanges.answered(p) {
+	out, complete := e.exchanges.answered(p, e.amend)
+	for _, x := range complete {
 		if observer != nil {
 			x.Path = e.path
 			observer(x)
@@ -208,13 +214,13 @@ func (e *serverEnd) Write(p []byte) (int, error) {
 	delay, lost := e.path.draw(ToClient)
 	left := 0
 	if !lost {
-		left = e.path.arrives(ToClient, len(p))
+		left = e.path.arrives(ToClient, len(out))
 	}
 	due := e.master.replyDue(delay)
 	if left > 0 {
-		e.replies.send(packet{command: command{raw: append([]byte(nil), p[:left]...)}, due: due})
+		e.replies.send(packet{command: command{raw: out[:left:left]}, due: due})
 	}
-	if left < len(p) {
+	if left < len(out) {
 		e.mute.Store(true)
 		e.replies.send(packet{end: true, due: due})
 		e.hangUp()

@@ -43,6 +43,7 @@ type Master struct {
 	clients  []*redis.Client
 	password string
 	faults   faults
+	identity identity
 	commands [][]string
 	observer func(Exchange)
 }
@@ -76,7 +77,7 @@ func newMaster(i int, virtual bool) (*Master, error) {
 		}
 		m.addr = m.port.Addr()
 	}
-	if err := m.start(); err != nil {
+	if err := m.start(newIdentity(InitialUptime)); err != nil {
 		m.port.Release()
 		m.redis.Close()
 		return nil, err

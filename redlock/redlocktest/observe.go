@@ -30,35 +30,41 @@ func (m *Master) Observe(f func(Exchange)) {
 // reads a command ahead, so several can wait for their reply.
 type exchanges struct {
 	mu       sync.Mutex
-	commands [][]string
+	commands []sent
 	rest     []byte // the beginning of a reply
 	reply    []byte // the first replies to a command that gets several
 	replies  int    // how many these are
 }
 
-func (e *exchanges) asked(command []string) {
+func (e *exchanges) asked(command sent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.commands = append(e.commands, command)
 }
 
-// answered takes bytes of replies and returns what is complete with them.
-func (e *exchanges) answered(p []byte) (complete []Exchange) {
+// answered takes bytes of replies and returns the bytes to send on and what is
+// complete with them. A reply that came in one piece is sent as amend has it.
+func (e *exchanges) answered(p []byte, amend func(sent, []byte) []byte) (out []byte, complete []Exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	gone := len(e.rest) // has been sent on
 	e.rest = append(e.rest, p...)
 	for {
 		n := replyLength(e.rest)
 		if n == 0 {
-			return complete
+			return append(out, e.rest[gone:]...), complete
 		}
 		reply := e.rest[:n]
 		e.rest = e.rest[n:]
-		if len(e.commands) == 0 {
-			continue // published
+		answers, last := false, 0 // nobody's: published
+		if len(e.commands) > 0 {
+			answers, last = fits(e.commands[0].command, reply)
 		}
-		command := e.commands[0]
-		answers, last := fits(command, reply)
+		if answers && gone == 0 {
+			reply = amend(e.commands[0], reply)
+		}
+		out = append(out, reply[gone:]...)
+		gone = 0
 		if !answers {
 			continue
 		}
@@ -66,7 +72,7 @@ func (e *exchanges) answered(p []byte) (complete []Exchange) {
 		if e.replies++; e.replies < last {
 			continue
 		}
-		complete = append(complete, Exchange{Command: command, Reply: e.reply})
+		complete = append(complete, Exchange{Command: e.commands[0].command, Reply: e.reply})
 		e.commands, e.reply, e.replies = e.commands[1:], nil, 0
 	}
 }

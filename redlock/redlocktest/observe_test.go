@@ -240,6 +240,8 @@ func TestObserveNilStops(t *testing.T) {
 	})
 }
 
+func asItIs(_ sent, reply []byte) []byte { return reply }
+
 // What is published comes when it likes, in any pieces, and is nobody's reply.
 func TestExchangesLeaveOutWhatIsPublished(t *testing.T) {
 	const message = "\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"
@@ -258,13 +260,15 @@ func TestExchangesLeaveOutWhatIsPublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var e exchanges
-			require.Empty(t, e.answered([]byte(c.before)))
-			e.asked(c.command)
-			var got []Exchange
+			out, got := e.answered([]byte(c.before), asItIs)
+			require.Empty(t, got)
+			e.asked(sent{command: c.command})
 			for _, b := range []byte(c.after) {
-				got = append(got, e.answered([]byte{b})...)
+				on, complete := e.answered([]byte{b}, asItIs)
+				out, got = append(out, on...), append(got, complete...)
 			}
 			require.Equal(t, []Exchange{{Command: c.command, Reply: []byte(c.want)}}, got)
+			require.Equal(t, c.before+c.after, string(out), "sent on")
 		})
 	}
 }
@@ -301,8 +305,8 @@ func FuzzReplyLength(f *testing.F) {
 		}
 		for _, command := range []string{"GET", "SUBSCRIBE", "UNSUBSCRIBE", "PING"} {
 			var e exchanges
-			e.asked([]string{command})
-			e.answered(b)
+			e.asked(sent{command: []string{command}})
+			e.answered(b, asItIs)
 		}
 	})
 }
