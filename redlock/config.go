@@ -67,9 +67,10 @@ type Config struct {
 	// which its errors and Redlock.Nodes tell. docs/safety.md says what the guard
 	// cannot see.
 	//
-	// It costs an INFO, in front of other commands, for each new connection and once a
-	// second, and no round trip; the user needs the right to it (ACL: +info). A ttl
-	// above it is an error.
+	// It costs four small commands in front of others, for each new connection and once
+	// a second, and no round trip, and keeps a key on each node, redlock:server after
+	// KeyPrefix, by which a client that starts later knows of a promotion. The user
+	// needs the rights (ACL: +info +get +set +time). A ttl above the guard is an error.
 	//
 	// Defaults to 0. One server that is listed as two nodes is found either way,
 	// wherever INFO is permitted.

@@ -17,6 +17,10 @@
 // memory and the clocks run at nearly the same speed; docs/safety.md in the
 // repository has the assumptions, the argument, and what breaks without them.
 //
+// [Config.Fencing] hands out a token with each lock by which the protected resource can
+// refuse a holder that was paused beyond the end of its lock, and [Config.RestartGuard]
+// keeps masters out of the vote that may have forgotten locks.
+//
 // Errors say which master did what: see [QuorumError], [ErrHeld] and
 // [ErrNoQuorum].
 package redlock

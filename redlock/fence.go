@@ -44,7 +44,7 @@ func (r *Redlock) newFence(key, name string) (*fence, error) {
 		return nil, fmt.Errorf("redlock: acquire %q: Config.Clock is beyond the year 2255, where fencing tokens end", short(key))
 	}
 	return &fence{
-		key: slot.Sibling("redlock:fence:", name), token: token, retention: millis(r.cfg.FenceRetention),
+		key: slot.Sibling("redlock:fence:", name), token: token, retention: r.retention,
 	}, nil
 }
 

@@ -337,7 +337,7 @@ func TestATTLAboveTheRetentionIsRefused(t *testing.T) {
 // A clock where tokens have ended is an error that names it, and one before 1970 works.
 func TestClocksFarAway(t *testing.T) {
 	virtually(t, 3, fencing, func(b *bed) {
-		_, err := b.fenced(290 * 365 * 24 * time.Hour).TryAcquire(ctx, key, ttl)
+		_, err := b.fenced(290*365*24*time.Hour).TryAcquire(ctx, key, ttl)
 		assert.ErrorContains(b, err, "Config.Clock is beyond the year 2255")
 		past := b.fenced(-40 * 365 * 24 * time.Hour)
 		first := b.take(past)

@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,16 +90,18 @@ func (g *guard) at(node int, name, addr string) *server {
 // on reports whether anybody is kept out for having forgotten.
 func (g *guard) on() bool { return g.period > 0 }
 
-// meet takes what a server has said of itself. It reports whether that is nobody who
-// is behind another node too.
-func (s *server) meet(now sighting, heard time.Time) (only bool) {
+// meet takes what a server has said of itself. only tells that it is behind no other
+// node too, replaced that it has taken another server's place.
+func (s *server) meet(now sighting, heard time.Time) (only, replaced bool) {
 	g := s.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.heard, s.err = heard, nil
 	before, known := s.identity, s.known
-	// A Cluster's shard is somebody new behind its node if it has ever been a replica.
-	replaced := known && before != now.identity || !known && now.promoted && g.metBehind(s.node)
+	// Who was never a replica is there since it started. Who was can be somebody new to
+	// us by the node's marker, or as a shard behind a Cluster that we know another of.
+	replaced = known && before != now.identity ||
+		!known && now.promoted && (now.stranger() || g.metBehind(s.node))
 	if !known || before.run != now.run {
 		s.started = time.Time{}
 	}
@@ -106,14 +109,16 @@ func (s *server) meet(now sighting, heard time.Time) (only bool) {
 	if started := heard.Add(granularity - now.uptime); s.started.IsZero() || started.Before(s.started) {
 		s.started = started
 	}
-	if replaced {
+	if since, ok := now.dated(); ok && (replaced || !known) {
+		s.changed = heard.Add(-since)
+	} else if replaced {
 		s.changed = heard
 	}
 	if until, why := s.quarantine(); g.on() && (!known || replaced) && heard.Before(until) {
 		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", why(heard))
 	}
 	g.findTwin(s)
-	return s.twin == nil
+	return s.twin == nil, replaced
 }
 
 // metBehind reports whether a server behind the node is known; mu is held.
@@ -251,9 +256,13 @@ func (e twinError) Error() string { return "is the same server as " + e.other }
 func (e twinError) Unwrap() error { return ErrDuplicateNode }
 
 // forbidden is a server's refusal to say who it is.
-type forbidden struct{ error }
+type forbidden struct {
+	command string
+	cause   error
+}
 
 func (e forbidden) Error() string {
-	return "does not permit INFO, which Config.RestartGuard needs (ACL: +info): " + e.error.Error()
+	return fmt.Sprintf("does not permit %s, which Config.RestartGuard needs (ACL: +%s): %v",
+		strings.ToUpper(e.command), e.command, e.cause)
 }
-func (e forbidden) Unwrap() error { return e.error }
+func (e forbidden) Unwrap() error { return e.cause }

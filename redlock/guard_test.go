@@ -181,7 +181,7 @@ func TestAPromotedServerIsQuarantined(t *testing.T) {
 	virtually(t, 3, guarded, func(b *bed) {
 		b.warm()
 		b.steal(key, time.Hour, 0)
-		b.masters.Master(2).FailOver()
+		require.NoError(b, b.masters.Master(2).FailOver())
 		_, err := b.lock.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(b, err, redlock.ErrHeld) // 1 granted; 2 says nothing yet
 		time.Sleep(time.Second)
@@ -216,6 +216,74 @@ func TestAFormerMasterThatIsBackIsQuarantined(t *testing.T) {
 			b.release(b.take(b.lock))
 		})
 	}
+}
+
+// promote has a replica take over that has all but the latest keys: it has the marker.
+func (b *bed) promote(i int) {
+	b.Helper()
+	mark, err := b.redis(i).Get("redlock:server")
+	require.NoError(b, err)
+	require.NoError(b, b.masters.Master(i).FailOver())
+	require.NoError(b, b.redis(i).Set("redlock:server", mark))
+}
+
+// A client that was not there when a replica was promoted finds in the node's marker
+// that another server was, or since when this one is.
+func TestAFreshClientKnowsOfAPromotion(t *testing.T) {
+	virtually(t, 3, guarded, func(b *bed) {
+		b.warm()
+		b.warm() // writes the markers
+		b.steal(key, time.Hour, 0)
+		b.promote(2)
+		first := b.client(guarded)
+		_, err := first.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrHeld)
+		assert.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
+		time.Sleep(4 * time.Second)
+		second := b.client(guarded)
+		_, err = second.TryAcquire(ctx, key, ttl)
+		assert.ErrorContains(b, err, "quarantined for 6.1s: another server took over 4s ago", "the first has written since when")
+		time.Sleep(guardFor)
+		b.redis(0).Del(key)
+		third := b.client(guarded)
+		b.release(b.take(third))
+		assert.NoError(b, third.Nodes()[2].Servers[0].Err)
+		// Who was there all the time believes that too, although it hears of it late.
+		l := b.take(b.lock)
+		b.settle()
+		b.release(l)
+		b.release(b.take(b.lock))
+		assert.NoError(b, b.lock.Nodes()[2].Servers[0].Err)
+	})
+}
+
+// Without a marker nobody is kept out, or no first deployment would work; nor because a
+// marker names a process that has just been restarted, long ago.
+func TestNoMarkerIsNoReason(t *testing.T) {
+	virtually(t, 3, guarded, func(b *bed) {
+		require.NoError(b, b.masters.Master(2).FailOver())
+		b.release(b.take(b.lock))
+		for _, n := range b.lock.Nodes() {
+			assert.NoError(b, n.Servers[0].Err)
+		}
+		b.release(b.take(b.lock)) // writes
+		for i := range 3 {
+			assert.True(b, b.redis(i).Exists("redlock:server"))
+			require.NoError(b, b.masters.Master(i).Restart())
+		}
+		time.Sleep(quarantine + time.Second)
+		b.release(b.take(b.client(guarded)))
+	})
+	virtually(t, 1, redlock.Config{KeyPrefix: "p:", RestartGuard: guardFor}, func(b *bed) {
+		b.warm()
+		b.warm()
+		assert.Equal(b, []string{"p:redlock:server"}, b.redis(0).Keys())
+	})
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.warm()
+		assert.Empty(b, b.redis(0).Keys(), "without the guard there is none")
+	})
 }
 
 // An identity is believed for a second on a live connection, and asking again takes no

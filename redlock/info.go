@@ -1,24 +1,12 @@
 package redlock
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
-
-// infoCmd is INFO with one section, all of which Redis has known since 2.6. Like all of
-// ours it is sent once, or a silent redial would hide the server that is asked about.
-type infoCmd struct{ *redis.StringCmd }
-
-func (infoCmd) NoRetry() bool { return true }
-
-func newInfo(section string) infoCmd {
-	return infoCmd{redis.NewStringCmd(context.Background(), "info", section)}
-}
 
 // identity is which server one is, and whose replica it was: a server keeps its run id
 // until it restarts, and gets a new replication id when it is promoted.
@@ -30,6 +18,9 @@ type sighting struct {
 	role     string        // "master" or "slave"
 	uptime   time.Duration // in whole seconds, by the server's wall clock
 	promoted bool          // it has been a replica, or may have
+
+	mark marker    // the node's
+	now  time.Time // by the server's clock; zero: nobody asked
 }
 
 var errNoIdentity = errors.New("answers INFO without saying which server it is")
@@ -64,4 +55,25 @@ func fields(text string) map[string]string {
 		}
 	}
 	return f
+}
+
+// readMark takes the marker.
+func (s *sighting) readMark(text string) error {
+	s.mark = readMarker(text)
+	return nil
+}
+
+// readTime takes the answer to TIME: seconds and microseconds.
+func (s *sighting) readTime(answer any) error {
+	parts, _ := answer.([]any)
+	if len(parts) != 2 {
+		return errNoIdentity
+	}
+	seconds, err1 := strconv.ParseInt(fmt.Sprint(parts[0]), 10, 64)
+	micros, err2 := strconv.ParseInt(fmt.Sprint(parts[1]), 10, 64)
+	if err1 != nil || err2 != nil {
+		return errNoIdentity
+	}
+	s.now = time.Unix(seconds, micros*1000)
+	return nil
 }

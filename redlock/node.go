@@ -20,7 +20,7 @@ type node struct {
 }
 
 // newNode makes a node of a client, or says why that client cannot be one.
-func newNode(client redis.UniversalClient) (n node, err error) {
+func newNode(client redis.UniversalClient, prefix string) (n node, err error) {
 	// A client that was not made by its constructor has no options to read.
 	defer func() {
 		if recover() != nil {
@@ -31,7 +31,7 @@ func newNode(client redis.UniversalClient) (n node, err error) {
 	case *redis.Client:
 		opt := client.Options()
 		s := &standalone{client: client, sharing: opt.PoolSize == 1 || opt.MaxActiveConns == 1}
-		meet := func(at func(string) *server) { s.conn = pin(client, at(address(opt))) }
+		meet := func(at func(string) *server) { s.conn = pin(client, at(address(opt)), prefix+markerName) }
 		return node{addr: address(opt), carrier: s, meet: meet, attach: s.attach}, nil
 	case *redis.ClusterClient:
 		c := &cluster{client: client, conns: map[*redis.Client]*pinned{}}

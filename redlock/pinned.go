@@ -18,8 +18,8 @@ type pinned struct {
 	check  verification
 }
 
-func pin(client *redis.Client, server *server) *pinned {
-	return &pinned{client: client, check: verification{server: server}}
+func pin(client *redis.Client, server *server, marker string) *pinned {
+	return &pinned{client: client, check: verification{server: server, marker: marker}}
 }
 
 // take gets a connection, with the client's hooks, unless there is one; the dial
@@ -100,8 +100,11 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
 	sent := p.check.now()
-	if p.check.due(sent) {
-		p.check.ask(&p.wire)
+	var seen sighting
+	p.check.mark(&p.wire)
+	asks := p.check.due(sent)
+	if asks {
+		p.check.ask(&p.wire, &seen)
 	}
 	p.wire.encode(batch)
 	var err error
@@ -114,7 +117,9 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		_ = p.pipe.BatchProcess(ctx, p.wire.out...) // queues them, and cannot fail
 		_, err = p.pipe.Exec(ctx)
 	}
-	p.check.heard(err)
+	if asks {
+		p.check.heard(&seen, err)
+	}
 	standing := p.check.server.standing(sent)
 	ok = true
 	for i, c := range batch {

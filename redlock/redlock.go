@@ -23,8 +23,10 @@ type Redlock struct {
 	keeps  errgroup.Group // runs the keeper
 	random *random
 	turns  *turns
-	tokens tokens
 	guard  *guard
+
+	tokens    tokens
+	retention any // int64: milliseconds for which fences are kept
 
 	journal *journal
 
@@ -64,11 +66,13 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		keeper:  newKeeper(cfg.Clock),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
+
+		retention: millis(cfg.FenceRetention),
 	}
 	names := map[string]int{}
 	seen := map[redis.UniversalClient]int{}
 	for i, client := range nodes {
-		n, err := newNode(client)
+		n, err := newNode(client, cfg.KeyPrefix)
 		if err != nil {
 			return nil, fmt.Errorf("redlock: nodes[%d] %w", i, err)
 		}

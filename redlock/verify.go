@@ -1,13 +1,36 @@
 package redlock
 
-import "time"
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // verification is what is known of the server at the other end of a connection.
 type verification struct {
 	server *server
-	asked  bool      // since it was due
-	at     time.Time // when it last answered; zero: it has not, or the answer was no good
-	infos  []infoCmd // those of the batch under way
+	marker string // the key of the node's marker; empty: it has none
+
+	asked bool      // since it was due
+	at    time.Time // when it last answered; zero: it has not, or the answer was no good
+	write string    // what the next batch has to write to the marker
+
+	questions []question // those of the batch under way
+}
+
+// question is a command in front of a batch. Like all of ours it is sent once, or a
+// silent redial would hide the server that it is about. Its answer may be of any type.
+type question struct {
+	*redis.Cmd
+	take func(answer any) error
+}
+
+func (question) NoRetry() bool { return true }
+
+func newQuestion(take func(any) error, args ...any) question {
+	return question{redis.NewCmd(context.Background(), args...), take}
 }
 
 // now is when what is sent now is sent, for who has to know.
@@ -30,55 +53,86 @@ func (v *verification) due(now time.Time) bool {
 	}
 }
 
-// ask puts INFO in front of the batch.
-func (v *verification) ask(w *wire) {
-	v.infos = append(v.infos[:0], newInfo("server"))
+// ask puts the questions in front of the batch: who are you, and with the guard also
+// whose replica you were, and what the marker says by your clock.
+func (v *verification) ask(w *wire, s *sighting) {
+	v.questions = append(v.questions[:0], newQuestion(text(s.readServer), "info", "server"))
 	if v.server.guard.on() {
-		v.infos = append(v.infos, newInfo("replication"))
+		v.questions = append(v.questions, newQuestion(text(s.readReplication), "info", "replication"))
+		if v.marker != "" {
+			v.questions = append(v.questions,
+				newQuestion(text(s.readMark), "get", v.marker),
+				newQuestion(s.readTime, "time"))
+		}
 	}
-	for _, cmd := range v.infos {
-		w.out = append(w.out, cmd)
+	for _, q := range v.questions {
+		w.out = append(w.out, q)
 	}
+}
+
+// mark has the batch write the marker, if that is wrong. If it gets lost, the next
+// verification finds it wrong again.
+func (v *verification) mark(w *wire) {
+	if v.write == "" {
+		return
+	}
+	args := []any{"set", v.marker, v.write}
+	if readMarker(v.write).since == 0 {
+		args = append(args, "nx") // somebody may have come with a time
+	}
+	w.out = append(w.out, newQuestion(nil, args...))
+	v.write = ""
 }
 
 // heard takes the answers, which are there before those of the batch: batchErr is that
 // of a batch that has none.
-func (v *verification) heard(batchErr error) {
-	if len(v.infos) == 0 {
-		return
-	}
+func (v *verification) heard(s *sighting, batchErr error) {
+	defer func() { v.questions = v.questions[:0] }()
 	v.asked, v.at = true, time.Time{}
 	now := v.server.guard.clock.Now() // not earlier than the server looked at its clock
-	var s sighting
-	for i, cmd := range v.infos {
-		text, err := cmd.Result()
+	for _, q := range v.questions {
+		answer, err := q.Result()
 		switch {
-		case err == nil && text == "" && batchErr != nil:
-			err = batchErr // a failed handshake leaves each command as it was
-		case err == nil && i == 0:
-			err = s.readServer(text)
+		case errors.Is(err, redis.Nil):
+			err = q.take("") // no marker; anything else has something to say
+		case err == nil && answer == nil && batchErr != nil:
+			err = scrub(batchErr, "") // a failed handshake leaves each command as it was
 		case err == nil:
-			err = s.readReplication(text)
+			err = q.take(answer)
 		case answered(err):
-			err = forbidden{scrub(err, "")}
+			err = forbidden{q.Name(), scrub(err, "")}
 		default:
 			err = scrub(err, "")
 		}
 		if err != nil {
 			v.server.doubt(err)
-			v.infos = v.infos[:0]
 			return
 		}
 	}
-	v.infos = v.infos[:0]
 	v.at = now
-	v.asked = v.server.meet(s, now) // who is listed twice is asked each time, as that may end
+	only, replaced := v.server.meet(*s, now)
+	v.asked = only // who is listed twice is asked each time, as that may end
+	if v.marker != "" {
+		v.write = s.remark(replaced)
+	}
 }
 
 // reconnected has the next batch ask. Whoever only looks for servers that are listed
 // twice need not know again after a connection was given back in good order.
 func (v *verification) reconnected(broken bool) {
+	v.write = "" // it was about the server at the end of that connection
 	if broken || v.server.guard.on() {
 		v.asked, v.at = false, time.Time{}
+	}
+}
+
+// text takes an answer that is a string.
+func text(take func(string) error) func(any) error {
+	return func(answer any) error {
+		s, ok := answer.(string)
+		if !ok {
+			return errNoIdentity
+		}
+		return take(s)
 	}
 }

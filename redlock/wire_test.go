@@ -89,7 +89,7 @@ func TestAConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
 	batch := calls(t, 3, command{kind: kindAcquire, key: "one", value: "mine", ttl: int64(10)})
 	for range 100 {
 		w.reset()
-	w.encode(batch)
+		w.encode(batch)
 		w.reset()
 	}
 	assert.Len(t, w.sets.made, 3)
