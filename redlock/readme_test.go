@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/fence"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -54,6 +56,30 @@ func onlyOneOfUs(ctx context.Context, locks *redlock.Redlock, work func(context.
 	defer lock.Release(ctx)
 	lock.KeepAlive()            // until released or lost
 	return work(lock.Context()) // ends with the lock, but not with ctx
+}
+
+func guardedLocks(urls []string) (*redlock.Redlock, error) {
+	locks, err := redlock.Open(urls, redlock.Config{
+		Fencing:      true,             // tokens
+		RestartGuard: 30 * time.Second, // the longest ttl in use: masters that forgot do not vote
+	})
+	return locks, err
+}
+
+func pay(ctx context.Context, db *sql.DB, guard *fence.Guard, lock *redlock.Lock) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	// fence.ErrStaleToken: somebody else has got the lock since.
+	if err := guard.Check(ctx, tx, "invoice:42", lock.FencingToken()); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE invoices SET paid = true WHERE id = 42"); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 func TestReadmesOwnTest(t *testing.T) {
@@ -106,5 +132,5 @@ func TestReadmeShowsCompiledCode(t *testing.T) {
 			assert.True(t, have[strings.TrimSpace(line)], "not compiled: %q", line)
 		}
 	}
-	_ = firstProgram
+	_, _, _ = firstProgram, guardedLocks, pay
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -14,6 +16,9 @@ import (
 // wait for the last node.
 const nodeTimeout = time.Second
 
+// cutOff is how long a client looks for a master that it does not reach.
+const cutOff = nodeTimeout / 4
+
 // client is one user of the lock: a Redlock with connections of its own, whose
 // operations come with what each node said.
 type client struct {
@@ -22,11 +27,19 @@ type client struct {
 	traces recorder
 }
 
-func openClient(name string, urls []string) (*client, error) {
+func openClient(name string, urls []string, cfg redlock.Config) (*client, error) {
+	return made(name, cfg, func(cfg redlock.Config) (*redlock.Redlock, error) { return redlock.Open(urls, cfg) })
+}
+
+func newClient(name string, nodes []redis.UniversalClient, cfg redlock.Config) (*client, error) {
+	return made(name, cfg, func(cfg redlock.Config) (*redlock.Redlock, error) { return redlock.New(nodes, cfg) })
+}
+
+func made(name string, cfg redlock.Config, by func(redlock.Config) (*redlock.Redlock, error)) (*client, error) {
 	c := &client{name: name}
+	cfg.NodeTimeout, cfg.Trace = nodeTimeout, c.traces.record
 	var err error
-	c.Redlock, err = redlock.Open(urls, redlock.Config{NodeTimeout: nodeTimeout, Trace: c.traces.record})
-	if err != nil {
+	if c.Redlock, err = by(cfg); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -39,6 +52,9 @@ func (c *client) acquire(ctx context.Context, key string, ttl time.Duration) (*r
 	t, _ := await(ctx, traced, answersWait)
 	r := newRound(c.name, "acquire", key, t, err)
 	r.worth = newWorth(ttl, t.Elapsed, err)
+	if lock != nil {
+		r.Token = lock.FencingToken()
+	}
 	return lock, r, err
 }
 

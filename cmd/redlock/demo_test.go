@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -24,7 +25,11 @@ type wireStep struct {
 	Title   string
 	OK      bool
 	Problem string
-	Rounds  []struct {
+	Writes  []struct {
+		Token int64
+		Error string
+	}
+	Rounds []struct {
 		Client, Op, Key, Result, Error string
 		Elapsed                        int64 `json:"elapsed_us"`
 		TTL                            int64 `json:"ttl_us"`
@@ -61,12 +66,14 @@ func TestDemoOnMastersInMemory(t *testing.T) {
 	code, stdout, stderr := runArgs(t, t.Context(), "demo")
 	require.Equal(t, exitOK, code, stderr)
 	assert.Empty(t, stderr)
-	for i := range 5 {
+	for i := range 7 {
 		assert.Contains(t, stdout, fmt.Sprintf("\n%d. ", i+1))
 	}
 	assert.Contains(t, stdout, "Acquired, 3 of 5 granted")
 	assert.Contains(t, stdout, "no quorum")
-	assert.Contains(t, stdout, "All 5 steps went as they should.")
+	assert.Contains(t, stdout, "All 7 steps went as they should.")
+	assert.Contains(t, stdout, `A writes "paid by A" with its token: refused`)
+	assert.Contains(t, stdout, "quarantined for")
 	assert.NotContains(t, stdout, "\x1b", "a buffer is no terminal")
 	assertFits(t, stdout)
 }
@@ -76,7 +83,7 @@ func TestDemoForMachines(t *testing.T) {
 	require.Equal(t, exitOK, code, stderr)
 	assert.Empty(t, stderr)
 	steps := parseSteps(t, stdout)
-	require.Len(t, steps, 5)
+	require.Len(t, steps, 7)
 
 	for i, want := range []struct {
 		results     string
@@ -126,6 +133,23 @@ func TestDemoForMachines(t *testing.T) {
 			assert.GreaterOrEqual(t, last.Cleared, 3)
 		}
 	}
+
+	// The holder that slept is refused by its token.
+	s := steps[5]
+	require.True(t, s.OK, s.Problem)
+	require.Len(t, s.Writes, 2)
+	assert.Greater(t, s.Writes[0].Token, s.Writes[1].Token)
+	assert.Empty(t, s.Writes[0].Error)
+	assert.Contains(t, s.Writes[1].Error, "stale token")
+
+	// Two holders without the guard, one with it.
+	s = steps[6]
+	require.True(t, s.OK, s.Problem)
+	var results []string
+	for _, r := range s.Rounds {
+		results = append(results, r.Client+" "+r.Result)
+	}
+	assert.Equal(t, []string{"A granted", "B without the guard granted", "B with the guard held"}, results)
 }
 
 func TestDemoOnGivenMasters(t *testing.T) {
@@ -257,7 +281,7 @@ func TestDemoNoticesWhatIsWrong(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	urls, err := shut(masters)
 	require.NoError(t, err)
-	a, err := openClient("A", urls)
+	a, err := openClient("A", urls, redlock.Config{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, a.Close()) }()
 	o := &outage{masters: masters, urls: urls, a: a, ttl: 10 * time.Second}

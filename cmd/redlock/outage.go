@@ -17,7 +17,8 @@ import (
 // outageKey is the lock of the story. Its masters are nobody else's.
 const outageKey = "invoice-42"
 
-// outage is the story of five masters in memory of which three die.
+// outage is the story of five masters in memory of which three die, and of what locks
+// alone cannot prevent.
 type outage struct {
 	masters *redlocktest.Masters
 	urls    []string
@@ -36,7 +37,7 @@ func demoOutage(ctx context.Context, ttl time.Duration, out presenter) (err erro
 	if err != nil {
 		return err
 	}
-	a, err := openClient("A", urls)
+	a, err := openClient("A", urls, redlock.Config{})
 	if err != nil {
 		return err
 	}
@@ -54,6 +55,8 @@ func demoOutage(ctx context.Context, ttl time.Duration, out presenter) (err erro
 			{"Two masters die: the other three still are a majority", o.loseMinority},
 			{"A third dies: the two that are left cannot decide (ErrNoQuorum)", o.loseMajority},
 			{"The masters come back: so does the lock", o.recover},
+			{"A is paused until its lock is over, B writes, and A wakes up and writes too", o.paused},
+			{"Master 3 forgets everything while A has the lock", o.forgetful},
 		}, out)
 }
 
@@ -71,6 +74,7 @@ func shut(masters *redlocktest.Masters) ([]string, error) {
 	for _, m := range masters.All() {
 		m.Kill() // miniredis reads its users without a lock; a stranger may be connecting
 		m.Miniredis().RequireUserAuth(user, password.String())
+		m.SetPassword(password.String()) // with which it forgets its scripts
 		if err := m.Restart(); err != nil {
 			return nil, err
 		}
@@ -87,7 +91,7 @@ func (o *outage) acquire(ctx context.Context, s *step) error {
 
 // 2: exclusion, and what release leaves: nothing.
 func (o *outage) contend(ctx context.Context, s *step) (err error) {
-	b, err := openClient("B", o.urls)
+	b, err := openClient("B", o.urls, redlock.Config{})
 	if err != nil {
 		return err
 	}

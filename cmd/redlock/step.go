@@ -21,6 +21,7 @@ type step struct {
 	OK      bool    `json:"ok"`
 	Problem string  `json:"problem,omitempty"`
 	Rounds  []round `json:"rounds"`
+	Writes  []write `json:"writes,omitempty"` // after the first rounds, in their order
 	Note    string  `json:"note,omitempty"`
 }
 
@@ -32,6 +33,7 @@ type round struct {
 	Result  string `json:"result"`
 	Error   string `json:"error,omitempty"`
 	Elapsed micros `json:"elapsed_us"` // until it was decided
+	Token   int64  `json:"token,omitempty"`
 	*worth         // nil for a release
 	*ballot        // nil if not every node has answered
 

@@ -26,10 +26,19 @@ func (t text) step(s *step) error {
 		if i == 0 && r.ballot != nil {
 			b.WriteString(t.table(r.Votes))
 		}
+		if r.Client != s.Rounds[0].Client {
+			b.WriteString(indent + r.Client + ":\n")
+		}
 		b.WriteString(t.summary(r))
-		if r.Error != "" && r.Result != "held" {
+		if r.Error != "" && (r.Result != "held" || strings.Contains(r.Error, "quarantined")) {
 			b.WriteString(indent + "The error that a program gets:\n" + quote(r.Error))
 		}
+		if r.Token > 0 && r.Op == "acquire" {
+			fmt.Fprintf(&b, indent+"%s's fencing token: %d\n", r.Client, r.Token)
+		}
+	}
+	for _, w := range s.Writes {
+		b.WriteString(t.written(w))
 	}
 	if s.Note != "" {
 		b.WriteString(wrap(s.Note, indent))
@@ -65,6 +74,15 @@ func (t text) summary(r round) string {
 		}
 	}
 	return b.String() + "\n"
+}
+
+// written is what became of a write.
+func (t text) written(w write) string {
+	verdict := t.paint(green, "taken")
+	if w.Error != "" {
+		verdict = t.paint(red, "refused") + "\n" + strings.TrimRight(wrap(w.Error, indent+indent), "\n")
+	}
+	return fmt.Sprintf("%s%s writes %q with its token: %s\n", indent, w.Client, w.Value, verdict)
 }
 
 var done = map[string]string{"acquire": "acquired", "extend": "extended", "release": "released"}

@@ -112,7 +112,7 @@ func hunt(ctx context.Context, root string, m mutant, seeds int) (catch, error) 
 	if err != nil {
 		return catch{mutant: m}, err
 	}
-	out, err := exec.CommandContext(ctx, binary, "sim", "--first", "--seeds", fmt.Sprintf("1-%d", seeds)).CombinedOutput()
+	out, err := exec.CommandContext(ctx, binary, append([]string{"sim", "--first", "--seeds", fmt.Sprintf("1-%d", seeds)}, m.flags...)...).CombinedOutput()
 	if ctx.Err() != nil {
 		return catch{mutant: m}, ctx.Err()
 	}

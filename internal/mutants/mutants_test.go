@@ -35,7 +35,7 @@ func TestABugIsFound(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotZero(t, c.seed)
 	assert.NotEmpty(t, c.how)
-	survivor := mutant{name: "none", edits: []edit{{"redlock/doc.go", "package redlock\n", "package redlock\n"}}}
+	survivor := mutant{bug: bug{name: "none", edits: one("redlock/doc.go", "package redlock\n", "package redlock\n")}}
 	c, err = hunt(context.Background(), dir, survivor, 3)
 	require.NoError(t, err)
 	assert.Zero(t, c.seed, "without a bug nothing is found")
@@ -44,7 +44,7 @@ func TestABugIsFound(t *testing.T) {
 func TestTheTableHasItsPlace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(file, []byte("before\n"+begin+"old\n"+end+"after\n"), 0o666))
-	require.NoError(t, record(file, []catch{{mutant{name: "a", story: "b"}, 7, "c"}, {mutant{name: "d", story: "e"}, 0, ""}}))
+	require.NoError(t, record(file, []catch{{mutant{bug: bug{name: "a", story: "b"}}, 7, "c"}, {mutant{bug: bug{name: "d", story: "e"}}, 0, ""}}))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, "before\n"+begin+`

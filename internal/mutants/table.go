@@ -1,10 +1,29 @@
 package main
 
-// mutant is a bug that a lock could have: an edit of the library's source.
+import "slices"
+
+// mutant is a bug, and the runs that may show it.
 type mutant struct {
+	bug
+	flags []string // of the simulation, besides its seeds
+}
+
+// bug is what a lock could do wrong: an edit of the library's source.
+type bug struct {
 	name  string
 	story string // what it does wrong
 	edits []edit
+}
+
+// mutants are all bugs.
+var mutants = slices.Concat(in(locking), in(fenced, "--fencing"), in(guarded, "--guard", "--fencing=false", "--faults", "amnesia,fail-over,fail-back,refuse,partition,delay,break,replace"))
+
+// in says which runs show bugs.
+func in(bugs []bug, flags ...string) (all []mutant) {
+	for _, b := range bugs {
+		all = append(all, mutant{b, flags})
+	}
+	return all
 }
 
 // edit replaces old, which occurs once in the file, by new.
@@ -37,11 +56,17 @@ const (
 	wire      = "redlock/wire.go"
 	redlock   = "redlock/redlock.go"
 	skewed    = "clock/skewed.go"
+	bids      = "redlock/bid.go"
+	guards    = "redlock/guard.go"
+	verify    = "redlock/verify.go"
+	markers   = "redlock/marker.go"
+	info      = "redlock/info.go"
 )
 
 func one(file, old, new string) []edit { return []edit{{file, old, new}} }
 
-var mutants = []mutant{
+// locking are bugs of any lock.
+var locking = []bug{
 	{"quorum-too-small", "half of the nodes are a majority", one(tally,
 		"{ return n/2 + 1 }", "{ return max(n/2, 1) }")},
 	{"even-miscounted", "half of an even number of nodes is a majority", one(tally,
@@ -218,7 +243,7 @@ var mutants = []mutant{
 	{"answers-shifted", "in a batch of more than eight, each call gets the answer to the next", one(pinned,
 		"switch cmd := p.wire.cmds[i]; {", "switch cmd := p.wire.cmds[(i+min(len(batch)/9, 1))%len(batch)]; {")},
 	{"torn-is-granted", "calls that a torn batch left unanswered get the answer of the one before", one(pinned,
-		"			ok = c.Op().answer(c, cmd, err) && ok\n", "			if i > 0 && cmd.Err() != nil && cmd.Err() == err && (cmd.text == nil) == (p.wire.cmds[i-1].text == nil) {\n				cmd = p.wire.cmds[i-1]\n				cmd.SetErr(nil)\n			}\n			ok = c.Op().answer(c, cmd, err) && ok\n")},
+		"			ok = c.Op().answer(c, cmd, err, standing) && ok\n", "			if i > 0 && cmd.Err() != nil && cmd.Err() == err && (cmd.text == nil) == (p.wire.cmds[i-1].text == nil) {\n				cmd = p.wire.cmds[i-1]\n				cmd.SetErr(nil)\n			}\n			ok = c.Op().answer(c, cmd, err, standing) && ok\n")},
 	{"torn-is-unsent", "calls behind the first that a torn batch left unanswered count as not sent", one(pinned,
 		"		default:\n			ok =", "		case !ok && cmd.Err() != nil:\n			c.Unsent(cmd.Err())\n		default:\n			ok =")},
 	{"torn-keeps-connection", "a connection whose batch was torn stays in use", one(pinned,

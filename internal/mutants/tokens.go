@@ -1,0 +1,48 @@
+package main
+
+// fenced are bugs of fencing tokens.
+var fenced = []bug{
+	{"fence-not-raised", "a node does not remember the token that it grants", one(propose,
+		"redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])", "")},
+	{"fence-ignored", "a node grants whatever is proposed", one(propose,
+		"if ARGV[5] ~= '1' and (", "if false and (")},
+	{"equal-token-granted", "a node grants a token that it has granted before", one(propose,
+		" or highest == token and not ours)", ")")},
+	{"fence-lowered", "an extension sets the fence to its own token, however high it was", one(extend,
+		"  if highest < tonumber(ARGV[3]) then", "  if true then")},
+	{"fence-dies-with-lock", "the fence is kept for no longer than the key", one(propose,
+		"redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])", "redis.call('SET', KEYS[2], fence, 'PX', ARGV[2])")},
+	{"proposes-the-same", "a proposal that is refused is made again as it was", one(fences,
+		"max(top+1, r.micros())", "max(top, 1)")},
+	{"later-token-handed-out", "the token is that of the last proposal, also if an earlier one won", one(locks,
+		"cmd := b.won.Op()", "cmd := b.last().Op()")},
+	{"proposals-added-up", "grants of different proposals are added up", one(fences,
+		"if round.Tally().Outcome() == quorum.Won {", "if round.Tally().Granted+last.Tally().Granted >= round.Tally().Need() {")},
+	{"fenced-validity-from-last", "validity counts from the last proposal", one(attempt,
+		"start, last := b.first.Start(), b.last()", "start, last := b.last().Start(), b.last()")},
+	{"first-proposal-stays", "what only the first proposal was granted is not cleaned up", one(bids,
+		"	ballots := b.first.Ballots()\n", "	ballots := b.last().Ballots()\n")},
+	{"held-fence-is-a-grant", "a key that somebody else has is granted if the token is higher", one(propose,
+		"  return -highest\n", "  if highest < token then\n    return 1\n  end\n  return -highest\n")},
+}
+
+// guarded are bugs of the restart guard.
+var guarded = []bug{
+	{"no-quarantine", "a server that may have forgotten votes at once", one(guards,
+		"if until, why := s.quarantine(); sent.Before(until) {\n		return", "if until, why := s.quarantine(); false && sent.Before(until) {\n		return")},
+	{"votes-before-it-is-known", "the first batch on a connection counts for what was known before", one(pinned,
+		"	if asks {\n		p.check.heard(&seen, err)\n	}\n	standing := p.check.server.standing(sent)\n", "	standing := p.check.server.standing(sent)\n	if asks {\n		p.check.heard(&seen, err)\n	}\n")},
+	{"half-a-guard", "quarantine lasts for half of the guard", one(guards,
+		"margin: cfg.Drift.Of(cfg.RestartGuard)", "margin: -cfg.RestartGuard / 2")},
+	{"promotion-unseen", "only a server's uptime matters, not who it is", one(guards,
+		"replaced = known && before != now.identity ||", "replaced = false && before != now.identity ||")},
+	{"asked-once", "a server is asked on its first connection alone", one(verify,
+		"if broken || v.server.guard.on() {", "if false {")},
+	{"failback-unseen", "a server that keeps its connection and its run id is the one it was", []edit{
+		{guards, "before != now.identity ||", "before.run != now.run ||"},
+	}},
+	{"fresh-client-unaware", "nobody looks at the marker", one(guards,
+		"(now.stranger() || g.metBehind(s.node))", "g.metBehind(s.node)")},
+	{"quarantined-extends", "a server in quarantine extends locks", one(command,
+		"case standing != nil && (c.kind <= kindTopUp || c.kind == kindExtend && reply == 1):", "case standing != nil && c.kind <= kindTopUp:")},
+}

@@ -1,0 +1,70 @@
+package fence
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/redisserver"
+	"github.com/quorumlock/redlock/internal/slot"
+)
+
+func onRealRedis(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves out the tests on real redis-server processes")
+	}
+	t.Parallel()
+}
+
+func TestRedisGuardOnRealServer(t *testing.T) {
+	onRealRedis(t)
+	client := redisserver.Start(t, 1)[0].Client()
+	g, err := NewRedis(client)
+	require.NoError(t, err)
+	testRedisGuard(t, g, client)
+
+	require.NoError(t, client.ScriptFlush(t.Context()).Err())
+	require.NoError(t, g.Set(t.Context(), "flushed", "v", 0, 1), "case 3")
+	n, err := client.ScriptExists(t.Context(), writeSHA1).Result()
+	require.NoError(t, err)
+	require.Equal(t, []bool{true}, n, "the pinned hash is the server's too")
+}
+
+// A Cluster takes a script only if both keys are in one slot of the master that is
+// asked, so that it judges the names as well.
+func TestRedisGuardOnRealCluster(t *testing.T) {
+	onRealRedis(t)
+	cluster := redisserver.StartCluster(t, 2)
+	client := cluster.Client()
+	g, err := NewRedis(client)
+	require.NoError(t, err)
+	testRedisGuard(t, g, client)
+	for _, key := range []string{"k", "{a}k", "a}b", "{}", "{}x", "}{", "a{b", "{a", "{{a}}", "}", "{}{a}", "\x00", "é}"} {
+		want, err := client.ClusterKeySlot(t.Context(), key).Result()
+		require.NoError(t, err)
+		got, err := client.ClusterKeySlot(t.Context(), slot.Sibling(guardPrefix, key)).Result()
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%q", key)
+		require.NoError(t, g.Set(t.Context(), key, "v", 0, 1<<53-1), "%q", key)
+	}
+}
+
+// Where memory is short nothing is written, and no token is forgotten for it.
+func TestRedisGuardWithoutMemory(t *testing.T) {
+	onRealRedis(t)
+	client := redisserver.Start(t, 1)[0].Client(func(o *redis.Options) { o.MaxRetries = -1 })
+	g, err := NewRedis(client)
+	require.NoError(t, err)
+	ctx := t.Context()
+	require.NoError(t, g.Set(ctx, "k", "v", 0, 5))
+	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
+	for _, token := range []int64{5, 6} {
+		require.ErrorContains(t, g.Set(ctx, "k", "w", 0, token), "OOM")
+	}
+	require.ErrorIs(t, g.Set(ctx, "k", "w", 0, 4), ErrStaleToken)
+	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "0").Err())
+	require.Equal(t, "v", client.Get(ctx, "k").Val())
+	require.Equal(t, "5", client.Get(ctx, "redlock:guard:{k}").Val())
+}

@@ -1,0 +1,151 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock/fence"
+)
+
+// refused requires that err is of a token refused because of highest.
+func (s *store) refused(err error, token, highest int64) {
+	s.Helper()
+	require.ErrorIs(s, err, fence.ErrStaleToken)
+	var stale *fence.StaleError
+	require.ErrorAs(s, err, &stale)
+	require.Equal(s, [2]int64{token, highest}, [2]int64{stale.Token, stale.Highest})
+}
+
+// Tokens as they are, microseconds of 16 digits, some one apart.
+const first = int64(1790000000000000)
+
+func TestOlderTokenIsRefused(t *testing.T) {
+	each(t, func(s *store) {
+		require.NoError(s, s.try("r", first))
+		require.NoError(s, s.try("r", first), "an equal token passes")
+		s.refused(s.try("r", first-1), first-1, first)
+		s.refused(s.try("r", 1), 1, first)
+		require.Equal(s, first, s.stored("r"), "as it was")
+		require.NoError(s, s.try("r", first+1))
+		s.refused(s.try("r", first), first, first+1)
+		require.NoError(s, s.try("other", 1), "another resource")
+		require.NoError(s, s.try("r", 1<<53-1))
+		require.Equal(s, []int64{first, first, first + 1, 1<<53 - 1}, s.written("r"))
+
+		// One holder writes several times in one transaction.
+		h := s.begin("other", 2)
+		for range 3 {
+			require.NoError(s, h.check())
+			require.NoError(s, h.write())
+		}
+		h.token = 1
+		s.refused(h.check(), 1, 2)
+		h.rollback()
+		require.Equal(s, []int64{1}, s.written("other"))
+		require.Equal(s, int64(1), s.stored("other"))
+	})
+}
+
+// The database says no in words of its own if the table is not there: nothing passes.
+func TestWithoutATableNothingPasses(t *testing.T) {
+	each(t, func(s *store) {
+		s.exec("DROP TABLE " + s.fence)
+		h := s.begin("r", 1)
+		err := h.check()
+		require.ErrorContains(s, err, `fence: check "r": `)
+		require.NotErrorIs(s, err, fence.ErrStaleToken)
+		h.rollback()
+	})
+}
+
+func TestRollbackForgets(t *testing.T) {
+	each(t, func(s *store) {
+		require.NoError(s, s.try("r", 5))
+		for _, resource := range []string{"r", "new"} {
+			h := s.begin(resource, 9)
+			require.NoError(s, h.check())
+			require.NoError(s, h.write())
+			h.rollback()
+		}
+		require.Equal(s, int64(5), s.stored("r"))
+		require.Zero(s, s.stored("new"))
+		require.NoError(s, s.try("r", 6))
+		require.NoError(s, s.try("new", 1))
+
+		h := s.begin("r", 7)
+		require.NoError(s, h.check())
+		savepoint := func(command string) {
+			_, err := h.tx.ExecContext(s.ctx, command)
+			require.NoError(s, err)
+		}
+		savepoint("SAVEPOINT here")
+		h.token = 9
+		require.NoError(s, h.check())
+		require.NoError(s, h.write())
+		savepoint("ROLLBACK TO SAVEPOINT here")
+		require.NoError(s, h.commit())
+		require.Equal(s, int64(7), s.stored("r"))
+		require.Equal(s, []int64{5, 6}, s.written("r"))
+	})
+}
+
+// Names that a collation, padding or a code page would merge.
+func TestResourcesAreToldApartByteByByte(t *testing.T) {
+	names := []string{
+		"a", "A", "a ", " a", "a\t", "á", "a\u0301", "ä", "ß", "ss", "ﬁ", "fi", "1", "01", "1.0",
+		"\u200b", "\U0001F512", "a'b", `a"b`, `a\`, `a\'`, "%", "_", "$1", "?", "NULL", "a\nb", "\x01",
+	}
+	each(t, func(s *store) {
+		h := s.begin("", 0)
+		for i, name := range names {
+			require.NoError(s, s.guard.Check(s.ctx, h.tx, name, int64(len(names)-i)), "%q", name)
+		}
+		require.NoError(s, h.commit())
+		for i, name := range names {
+			require.Equal(s, int64(len(names)-i), s.stored(name), "%q", name)
+		}
+	})
+}
+
+func TestTableInAnotherSchema(t *testing.T) {
+	each(t, func(s *store) {
+		schema := "other"
+		if s.engine == &sqlite {
+			schema = "main"
+		}
+		s.fence = schema + "." + s.fence + "x"
+		s.guard = s.newGuard(s.fence)
+		require.NoError(s, s.try("r", 5))
+		require.Equal(s, int64(5), s.stored("r"))
+		s.refused(s.try("r", 4), 4, 5)
+	})
+}
+
+// A caller that gives up while it waits for somebody else's transaction leaves that
+// one alone, and nothing of its own.
+func TestGivingUpWhileWaiting(t *testing.T) {
+	eachThatWaits(t, func(s *store) {
+		h := s.begin("r", 5)
+		require.NoError(s, h.check())
+
+		w := s.begin("r", 6)
+		ctx, cancel := context.WithCancelCause(s.ctx)
+		said := make(chan error, 1)
+		go func() { said <- s.guard.Check(ctx, w.tx, w.name, w.token) }()
+		s.awaitWait(w)
+		lost := fmt.Errorf("the lock is lost")
+		cancel(lost)
+		err := <-said
+		require.ErrorIs(s, err, context.Canceled)
+		require.ErrorIs(s, err, lost)
+		w.rollback()
+
+		require.NoError(s, h.finish(nil))
+		require.Equal(s, int64(5), s.stored("r"))
+		require.ErrorIs(s, s.guard.Check(s.ctx, h.tx, "r", 9), sql.ErrTxDone)
+	})
+}

@@ -1,0 +1,15 @@
+//go:build unix && !linux
+
+package sqltest
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// quit is as on Linux.
+const quit = syscall.SIGQUIT
+
+// limit runs a program as nobody if we are root. These systems cannot end it with
+// us: a test that is killed leaves its servers behind.
+func limit(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential()} }

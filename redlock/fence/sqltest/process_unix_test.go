@@ -1,0 +1,14 @@
+//go:build unix
+
+package sqltest
+
+import "syscall"
+
+// credential is nil if we are not root.
+func credential() *syscall.Credential {
+	uid, gid, ok := servant()
+	if !ok {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
