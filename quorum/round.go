@@ -121,6 +121,18 @@ func (r *Round[T]) Ballots() []Ballot {
 	return ballots
 }
 
+// Refused reports whether a node has refused by now, for the decision or after it.
+func (r *Round[T]) Refused() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.calls {
+		if r.calls[i].final == Refused {
+			return true
+		}
+	}
+	return false
+}
+
 // SentToAll reports that every node was asked and its lane has sent the
 // operation, so that there is nothing to withdraw.
 func (r *Round[T]) SentToAll() bool {

@@ -58,9 +58,14 @@ func (r *Redlock) micros() int64 { return r.cfg.Clock.Now().UnixMicro() }
 // its keys live longer.
 func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
 	for range reproposals {
-		last := b.last()
-		top, token := highest(last), cmd.fence.token.(int64)
-		r.tokens.note(cmd.resource, max(top, token), r.micros())
+		last, token := b.last(), cmd.fence.token.(int64)
+		top := int64(0)
+		if last.Refused() {
+			top = highest(last)
+		}
+		if top > 0 || len(b.more) > 0 {
+			r.tokens.note(cmd.resource, max(top, token), r.micros())
+		}
 		if top < token || r.hopeless(last) || ctx.Err() != nil {
 			return
 		}

@@ -143,6 +143,9 @@ func TestAMajorityBesideAHigherFenceProposesAgain(t *testing.T) {
 		for i := range 2 {
 			require.NoError(b, b.redis(i).Set(fenceKey, fmt.Sprint(high+int64(i))))
 		}
+		for i := 2; i < 5; i++ { // by the decision the others have answered
+			b.masters.Master(i).Delay(0, time.Millisecond)
+		}
 		l := b.take(b.lock)
 		b.settle()
 		assert.Equal(b, high+2, l.FencingToken())

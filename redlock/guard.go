@@ -114,8 +114,8 @@ func (s *server) meet(now sighting, heard time.Time) (only, replaced bool) {
 	} else if replaced {
 		s.changed = heard
 	}
-	if until, why := s.quarantine(); g.on() && (!known || replaced) && heard.Before(until) {
-		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", why(heard))
+	if until := s.quarantine(); g.on() && (!known || replaced) && heard.Before(until) {
+		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", s.why(heard))
 	}
 	g.findTwin(s)
 	return s.twin == nil, replaced
@@ -176,26 +176,31 @@ func (s *server) standing(sent time.Time) error {
 	case s.role != "master":
 		return errReplica
 	}
-	if until, why := s.quarantine(); sent.Before(until) {
-		return quarantined{until.Sub(sent), why(sent)}
+	if until := s.quarantine(); sent.Before(until) {
+		return quarantined{until.Sub(sent), s.why(sent)}
 	}
 	return nil
 }
 
-// quarantine is until when votes do not count, and why; mu is held.
-func (s *server) quarantine() (until time.Time, why func(now time.Time) string) {
+// quarantine is until when votes do not count; mu is held.
+func (s *server) quarantine() time.Time {
 	g := s.guard
-	until = s.started.Add(g.period + g.margin)
-	began, what := s.started.Add(-granularity), "restarted"
+	until := s.started.Add(g.period + g.margin)
 	if changed := s.changed.Add(g.period + g.margin); !s.changed.IsZero() && changed.After(until) {
-		until = changed
-		if s.changed.Sub(s.started) > g.period || s.promoted {
-			began, what = s.changed, "another server took over"
-		}
+		return changed
 	}
-	return until, func(now time.Time) string {
-		return fmt.Sprintf("%s %v ago", what, max(now.Sub(began), 0).Round(100*time.Millisecond))
+	return until
+}
+
+// why is what a quarantine is for; mu is held.
+func (s *server) why(now time.Time) string {
+	began, what := s.started.Add(-granularity), "restarted"
+	// Who changed when it had just been started, and was never a replica, is the same
+	// server again.
+	if s.changed.After(s.started) && (s.promoted || s.changed.Sub(s.started) > s.guard.period) {
+		began, what = s.changed, "another server took over"
 	}
+	return fmt.Sprintf("%s %v ago", what, max(now.Sub(began), 0).Round(100*time.Millisecond))
 }
 
 // sooner is a pause that ends with the next quarantine, if that ends before it.
@@ -208,7 +213,7 @@ func (g *guard) sooner(pause time.Duration) time.Duration {
 	defer g.mu.Unlock()
 	for _, servers := range g.nodes {
 		for _, s := range servers {
-			if until, _ := s.quarantine(); s.known && now.Before(until) {
+			if until := s.quarantine(); s.known && now.Before(until) {
 				pause = min(pause, until.Sub(now))
 			}
 		}

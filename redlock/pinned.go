@@ -100,11 +100,10 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
 	sent := p.check.now()
-	var seen sighting
 	p.check.mark(&p.wire)
 	asks := p.check.due(sent)
 	if asks {
-		p.check.ask(&p.wire, &seen)
+		p.check.ask(&p.wire)
 	}
 	p.wire.encode(batch)
 	var err error
@@ -118,7 +117,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		_, err = p.pipe.Exec(ctx)
 	}
 	if asks {
-		p.check.heard(&seen, err)
+		p.check.heard(err)
 	}
 	standing := p.check.server.standing(sent)
 	ok = true

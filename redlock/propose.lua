@@ -3,10 +3,33 @@
 -- ARGV[4] in milliseconds how long to keep the fence; ARGV[5] '1' if the token is ours
 -- already, and only the key is to be put back.
 -- Takes a free key if the token is above the fence, and raises the fence: 1. Otherwise
--- leaves all as it is and says why: the fence if it is too high, or minus the fence, 0
--- without one, if somebody else has the key.
+-- leaves both as they are, but may keep the fence for longer, and says why: the fence if
+-- it is too high, or minus the fence, 0 without one, if somebody else has the key.
 --
--- Numbers of 16 digits are stored as they came: Lua would write them as 1.79e+15.
+-- Tokens are stored as they came: Lua would write 16 digits as 1.79e+15.
+
+-- Mostly the key is free and the token high enough. That takes two commands, which are
+-- what a server spends its time on; what they did is taken back if it was wrong.
+if ARGV[5] == '0' and redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  local fence = redis.pcall('SET', KEYS[2], ARGV[3], 'PX', ARGV[4], 'GET')
+  local highest = 0
+  if fence then
+    highest = type(fence) == 'string' and tonumber(fence)
+  end
+  if highest and highest >= 0 and highest < tonumber(ARGV[3]) then
+    return 1
+  end
+  redis.call('DEL', KEYS[1])
+  if type(fence) == 'table' then
+    return fence -- an error
+  end
+  redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
+  if not (highest and highest >= 0 and highest < 9007199254740992) then
+    return redis.error_reply('ERR the fence is not a token')
+  end
+  return highest
+end
+
 local fence = redis.call('GET', KEYS[2])
 local highest, token = tonumber(fence or 0), tonumber(ARGV[3])
 if not (highest and highest >= 0 and highest < 9007199254740992) then
@@ -21,8 +44,8 @@ if held and not ours then
   end
   return -highest
 end
-if ARGV[5] ~= '1' and (highest > token or highest == token and not ours) then
-  return highest
+if ARGV[5] == '0' and highest > token then
+  return highest -- ours by a higher proposal, which this one came behind
 end
 if not ours then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])

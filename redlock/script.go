@@ -17,5 +17,5 @@ var (
 
 	releaseScript = script{releaseText, "304c5304751be58e18bb99b17ebb984d937235a7"}
 	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
-	proposeScript = script{proposeText, "d17723fddbcf6cff9d9eb9935fac6def2292b4af"}
+	proposeScript = script{proposeText, "a165f6136459a09773412d0ba592a3bcb9933ef1"}
 )

@@ -55,8 +55,8 @@ func (g *guard) status(node int, now time.Time) (all []ServerStatus) {
 			if s.known {
 				status.Started = s.started.Add(-granularity)
 			}
-			if until, _ := s.quarantine(); s.known && g.on() {
-				status.Quarantine = until
+			if s.known && g.on() {
+				status.Quarantine = s.quarantine()
 			}
 			all = append(all, status)
 		}

@@ -18,6 +18,7 @@ type verification struct {
 	write string    // what the next batch has to write to the marker
 
 	questions []question // those of the batch under way
+	seen      sighting   // what they were answered
 }
 
 // question is a command in front of a batch. Like all of ours it is sent once, or a
@@ -55,7 +56,9 @@ func (v *verification) due(now time.Time) bool {
 
 // ask puts the questions in front of the batch: who are you, and with the guard also
 // whose replica you were, and what the marker says by your clock.
-func (v *verification) ask(w *wire, s *sighting) {
+func (v *verification) ask(w *wire) {
+	v.seen = sighting{}
+	s := &v.seen
 	v.questions = append(v.questions[:0], newQuestion(text(s.readServer), "info", "server"))
 	if v.server.guard.on() {
 		v.questions = append(v.questions, newQuestion(text(s.readReplication), "info", "replication"))
@@ -86,7 +89,7 @@ func (v *verification) mark(w *wire) {
 
 // heard takes the answers, which are there before those of the batch: batchErr is that
 // of a batch that has none.
-func (v *verification) heard(s *sighting, batchErr error) {
+func (v *verification) heard(batchErr error) {
 	defer func() { v.questions = v.questions[:0] }()
 	v.asked, v.at = true, time.Time{}
 	now := v.server.guard.clock.Now() // not earlier than the server looked at its clock
@@ -110,10 +113,10 @@ func (v *verification) heard(s *sighting, batchErr error) {
 		}
 	}
 	v.at = now
-	only, replaced := v.server.meet(*s, now)
+	only, replaced := v.server.meet(v.seen, now)
 	v.asked = only // who is listed twice is asked each time, as that may end
 	if v.marker != "" {
-		v.write = s.remark(replaced)
+		v.write = v.seen.remark(replaced)
 	}
 }
 

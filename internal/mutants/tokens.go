@@ -3,15 +3,15 @@ package main
 // fenced are bugs of fencing tokens.
 var fenced = []bug{
 	{"fence-not-raised", "a node does not remember the token that it grants", one(propose,
-		"redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])", "")},
+		"  if highest and highest >= 0 and highest < tonumber(ARGV[3]) then\n    return 1", "  if highest and highest >= 0 and highest < tonumber(ARGV[3]) then\n    redis.call('DEL', KEYS[2])\n    return 1")},
 	{"fence-ignored", "a node grants whatever is proposed", one(propose,
-		"if ARGV[5] ~= '1' and (", "if false and (")},
+		"  if highest and highest >= 0 and highest < tonumber(ARGV[3]) then\n    return 1", "  if true then\n    return 1")},
 	{"equal-token-granted", "a node grants a token that it has granted before", one(propose,
-		" or highest == token and not ours)", ")")},
+		"highest < tonumber(ARGV[3]) then", "highest <= tonumber(ARGV[3]) then")},
 	{"fence-lowered", "an extension sets the fence to its own token, however high it was", one(extend,
 		"  if highest < tonumber(ARGV[3]) then", "  if true then")},
 	{"fence-dies-with-lock", "the fence is kept for no longer than the key", one(propose,
-		"redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])", "redis.call('SET', KEYS[2], fence, 'PX', ARGV[2])")},
+		"redis.pcall('SET', KEYS[2], ARGV[3], 'PX', ARGV[4], 'GET')", "redis.pcall('SET', KEYS[2], ARGV[3], 'PX', ARGV[2], 'GET')")},
 	{"proposes-the-same", "a proposal that is refused is made again as it was", one(fences,
 		"max(top+1, r.micros())", "max(top, 1)")},
 	{"later-token-handed-out", "the token is that of the last proposal, also if an earlier one won", one(locks,
@@ -29,9 +29,9 @@ var fenced = []bug{
 // guarded are bugs of the restart guard.
 var guarded = []bug{
 	{"no-quarantine", "a server that may have forgotten votes at once", one(guards,
-		"if until, why := s.quarantine(); sent.Before(until) {\n		return", "if until, why := s.quarantine(); false && sent.Before(until) {\n		return")},
+		"if until := s.quarantine(); sent.Before(until) {\n		return", "if until := s.quarantine(); false && sent.Before(until) {\n		return")},
 	{"votes-before-it-is-known", "the first batch on a connection counts for what was known before", one(pinned,
-		"	if asks {\n		p.check.heard(&seen, err)\n	}\n	standing := p.check.server.standing(sent)\n", "	standing := p.check.server.standing(sent)\n	if asks {\n		p.check.heard(&seen, err)\n	}\n")},
+		"	if asks {\n		p.check.heard(err)\n	}\n	standing := p.check.server.standing(sent)\n", "	standing := p.check.server.standing(sent)\n	if asks {\n		p.check.heard(err)\n	}\n")},
 	{"half-a-guard", "quarantine lasts for half of the guard", one(guards,
 		"margin: cfg.Drift.Of(cfg.RestartGuard)", "margin: -cfg.RestartGuard / 2")},
 	{"promotion-unseen", "only a server's uptime matters, not who it is", one(guards,
