@@ -76,10 +76,14 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 	return nil, free, r.quorumError(last, reason, cause)
 }
 
-// ask is a Redlock's first round of an acquisition, or any later one. The first waits
-// for the other nodes a little longer than for a majority, as clean-up does, so that
-// one server that is listed twice is an error from the start. That its second vote does
-// not count never depends on this.
+// introduction is how long a Redlock's very first round waits for the nodes that a
+// majority did not need, or a quarter of NodeTimeout if that is shorter: enough for a
+// second connection to a server that has answered on the first.
+const introduction = 50 * time.Millisecond
+
+// ask is the first round of an attempt. A Redlock's very first waits for the other nodes
+// a little, so that one server that is listed twice is an error from the start. That it
+// has one vote does not depend on this.
 func (r *Redlock) ask(ctx context.Context, cmd command) *quorum.Round[command] {
 	if r.guard.met.Load() {
 		round := r.start(quorum.Spec[command]{Op: cmd})
@@ -89,8 +93,7 @@ func (r *Redlock) ask(ctx context.Context, cmd command) *quorum.Round[command] {
 	all := make(chan struct{})
 	round := r.start(quorum.Spec[command]{Op: cmd, Heard: func(*quorum.Round[command]) { close(all) }})
 	round.Wait(ctx)
-	took := round.Decided().Sub(round.Start())
-	timer := r.cfg.Clock.NewTimer(max(min(2*max(took, minRoundTrip), r.cfg.NodeTimeout-took), 0))
+	timer := r.cfg.Clock.NewTimer(min(introduction, r.cfg.NodeTimeout/4))
 	defer timer.Stop()
 	select {
 	case <-all:

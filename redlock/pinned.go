@@ -80,19 +80,36 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	var unknown []*call
 	ok, unknown, elsewhere = p.roundTrip(ctx, batch)
 	if len(unknown) > 0 && ok {
-		// The server lost its scripts while we were connected. What these have
-		// to clean up was sent before, in this batch or an earlier one, so a
-		// second round trip leaves their order as it should be; only another
-		// attempt on the same key in this batch may be refused for nothing.
+		// The server lost its scripts while we were connected.
 		clear(p.wire.loaded)
 		var again, more []*call
-		ok, again, more = p.roundTrip(ctx, unknown)
+		ok, again, more = p.roundTrip(ctx, behind(unknown, batch))
 		unknown, elsewhere = again, append(elsewhere, more...)
 	}
 	for _, c := range unknown {
 		c.Unsent(errNoScript)
 	}
 	return elsewhere
+}
+
+// behind lists what a batch has to be asked again: the calls whose script the server
+// did not have, and behind those that take a key, as they do with fencing, the calls
+// that delete it. These were done, and nothing may take the key after that; they may be
+// done twice, and their answers stand. An attempt on the key that was refused in between
+// may have been refused for nothing.
+func behind(unknown, batch []*call) (again []*call) {
+	taken := map[string]bool{} // values
+	for _, c := range batch {
+		switch op := c.Op(); {
+		case len(unknown) > 0 && unknown[0] == c:
+			unknown = unknown[1:]
+			taken[op.value] = taken[op.value] || op.kind <= kindTopUp
+			again = append(again, c)
+		case taken[op.value] && (op.kind == kindRelease || op.kind == kindCleanUp):
+			again = append(again, c)
+		}
+	}
+	return again
 }
 
 // roundTrip is one pipeline. unknown are the calls whose script the server does

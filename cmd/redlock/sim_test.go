@@ -30,6 +30,18 @@ func TestSimRunsManySeeds(t *testing.T) {
 	assert.Regexp(t, `^seeds 1-3: 0 with violations; 3 runs, \d+ acquisitions, \d+ locks, 0 faults, `, out)
 }
 
+// With and without tokens and the guard it is the same seed, and the command says which.
+func TestSimSwitchesTokensAndTheGuard(t *testing.T) {
+	code, out, errs := runArgs(t, t.Context(), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "300ms", "--faults", "none", "--fencing", "--guard=false")
+	require.Equal(t, exitOK, code, errs)
+	assert.Contains(t, out, "redlock sim --seed 3 --nodes 3 --clients 2 --for 300ms --faults none --fencing --guard=false\n")
+	assert.Regexp(t, `granted .*, token \d{15}`, out)
+	code, out, errs = runArgs(t, t.Context(), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "300ms", "--faults", "none", "--fencing=false", "--guard")
+	require.Equal(t, exitOK, code, errs)
+	assert.Contains(t, out, "--fencing=false --guard\n")
+	assert.NotContains(t, out, "token")
+}
+
 // What is beyond Redlock's promises is shown, and is no failure.
 func TestSimCountsWhatIsNotPromised(t *testing.T) {
 	code, out, errs := runArgs(t, t.Context(), "sim", "--seeds", "6-8", "--nodes", "3", "--clients", "3", "--for", "1s", "--faults", "slow-client")

@@ -23,14 +23,16 @@ const (
 	Exclusion = "exclusion"
 	Model     = "model"
 	Context   = "context"
+	Fencing   = "fencing"
 )
 
 // Check judges events, in the order of [Log.Events], by what clients believed of
-// their own locks: holds of one key must not overlap, and what Release and Extend
-// said must fit some order of the operations. It needs nothing but true times, so
-// it suits servers and processes as well as simulations.
+// their own locks: holds of one key must not overlap, what Release and Extend said
+// must fit some order of the operations, and fencing tokens must grow. It needs nothing
+// but true times, so it suits servers and processes as well as simulations.
 func Check(events []Event) []Violation {
 	violations := append(overlaps(Locks(events)), disorder(events)...)
+	violations = append(violations, backwards(events)...)
 	slices.SortStableFunc(violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	return violations
 }
@@ -87,8 +89,8 @@ func asleep(events []Event, client int, from, to time.Duration) bool {
 	for _, e := range events {
 		switch {
 		case e.Client != client:
-		case e.Kind == Paused:
-			paused = e.At
+		case e.Kind == Paused || e.Kind == Died || e.Kind == Closed: // the dead notice nothing either
+			paused = min(paused, e.At)
 		case e.Kind == Resumed:
 			if paused <= awake && e.At >= from {
 				awake = e.At + waking

@@ -36,6 +36,7 @@ const (
 	Paused  Kind = "paused" // the client stands still
 	Resumed Kind = "resumed"
 	Died    Kind = "died"   // the client's process ended; it holds nothing any more
+	Closed  Kind = "closed" // the same, but it releases what it held
 	Voted   Kind = "voted"  // Node executed a command of Client's Op; Text is what it said
 	Stored  Kind = "stored" // on Node, Key belongs to Client's Op until Until, if nothing else happens
 	Removed Kind = "removed"
@@ -51,6 +52,7 @@ type Event struct {
 	Op     int           `json:"op,omitempty"`     // which acquisition of the client, from 1; it also names the lock
 	Key    string        `json:"key,omitempty"`
 	Until  time.Duration `json:"until,omitempty"`
+	Token  int64         `json:"token,omitempty"` // the lock's fencing token; 0 is none, or not known
 	Err    string        `json:"err,omitempty"`
 	Text   string        `json:"text,omitempty"`
 }
@@ -71,6 +73,9 @@ func (e Event) String() string {
 	}
 	if e.Until > 0 {
 		s += fmt.Sprintf(" until %v", e.Until)
+	}
+	if e.Token > 0 {
+		s += fmt.Sprintf(" token %d", e.Token)
 	}
 	if e.Text != "" {
 		s += ": " + e.Text

@@ -131,3 +131,12 @@ func TestDeathEndsOnlyWhatWasHeld(t *testing.T) {
 	require.Equal(t, 2*s, locks[0].End())
 	require.Equal(t, 19*s, locks[1].End())
 }
+
+// Whoever closes gives up what it has, which may take effect at any time from then on.
+func TestClosingReleases(t *testing.T) {
+	held := []Event{one(0, Asked, 0), one(1*s, Granted, 9*s), two(1*s, Asked, 0), two(4*s, Granted, 12*s)}
+	require.Empty(t, Check(inOrder(append(held, to(1, 3*s, Closed))...)))
+	require.Empty(t, CheckContexts(inOrder(append(held, to(1, 3*s, Closed))...)))
+	require.Equal(t, []string{Model}, rules(Check(inOrder(append(held, to(1, 3*s, Died))...))), "the keys of the dead live on")
+	require.Equal(t, []string{Exclusion, Model}, rules(Check(inOrder(append(held, to(1, 5*s, Closed))...))))
+}

@@ -16,8 +16,9 @@ type Lock struct {
 	Asked      time.Duration // when it was asked for
 	Granted    time.Duration // when it was handed out
 	Until      time.Duration // the end of its validity, after all extensions
-	Releasing  time.Duration // when its release was called, or its holder died; Never otherwise
+	Releasing  time.Duration // when its release was called, or its holder's process ended; Never otherwise
 	Ended      time.Duration // when its context was done; Never if it was not
+	Token      int64         // its fencing token when it was handed out; 0 is none, or not known
 }
 
 // End is when the holder could no longer believe that it held the key: it gave it
@@ -38,7 +39,7 @@ func Locks(events []Event) []Lock {
 		if e.Kind == Asked {
 			asked[at] = e.At
 		}
-		if e.Kind == Died {
+		if e.Kind == Died || e.Kind == Closed {
 			for i := range locks {
 				if l := &locks[i]; l.Client == e.Client {
 					l.Releasing = min(l.Releasing, e.At)
@@ -49,7 +50,7 @@ func Locks(events []Event) []Lock {
 			place[at] = len(locks)
 			locks = append(locks, Lock{
 				Client: e.Client, Op: e.Op, Key: e.Key,
-				Asked: asked[at], Granted: e.At, Until: e.Until, Releasing: Never, Ended: Never,
+				Asked: asked[at], Granted: e.At, Until: e.Until, Releasing: Never, Ended: Never, Token: e.Token,
 			})
 		}
 		i, known := place[at]

@@ -16,10 +16,14 @@ import (
 // each takes effect between its call and its return.
 //
 // An operation that is ambiguous to its caller may have had its effect or not: a
-// release that failed, or that never returned, frees the lock if it is still ours.
+// release that failed, or that never returned, frees the lock if it is still ours; so
+// does a client that closes.
 // An acquisition that failed, or whose client died in it, hands out nothing, and an
 // extension that failed changes nothing anybody may count on: they constrain no
 // order, and are left out.
+//
+// Where there is such an order, there must also be one in which each acquisition brings
+// a higher fencing token than all before it.
 
 type action uint8
 
@@ -40,26 +44,44 @@ type request struct {
 type owner struct {
 	client, op int // 0, 0: nobody
 	until      time.Duration
+	token      int64 // the last that was handed out
 }
 
-var lockModel = porcupine.Model{
-	Init: func() any { return owner{} },
-	Step: func(state, input, _ any) (bool, any) {
-		now, r := state.(owner), input.(request)
-		ours := now.client == r.lock.Client && now.op == r.lock.Op
-		switch {
-		case r.action == acquire:
-			// At its end at the latest, what was held before must be over.
-			free := now.client == 0 || now.until <= r.answer
-			return free, owner{client: r.lock.Client, op: r.lock.Op, until: r.lock.Until}
-		case r.action == extend:
-			return ours && now.until > r.call, now
-		case ours:
-			return true, owner{}
-		}
-		return r.failed, now
-	},
-	DescribeOperation: func(input, _ any) string { return input.(request).String() },
+var (
+	lockModel   = porcupine.Model{Init: unowned, Step: step, DescribeOperation: describe}
+	fencedModel = porcupine.Model{Init: unowned, Step: fencedStep, DescribeOperation: describe}
+)
+
+func unowned() any { return owner{} }
+
+func describe(input, _ any) string { return input.(request).String() }
+
+func step(state, input, _ any) (bool, any) {
+	now, r := state.(owner), input.(request)
+	ours := now.client == r.lock.Client && now.op == r.lock.Op
+	switch {
+	case r.action == acquire:
+		// At its end at the latest, what was held before must be over.
+		free := now.client == 0 || now.until <= r.answer
+		return free, owner{client: r.lock.Client, op: r.lock.Op, until: r.lock.Until}
+	case r.action == extend:
+		return ours && now.until > r.call, now
+	case ours:
+		return true, owner{}
+	}
+	return r.failed, now
+}
+
+// fencedStep is step with tokens. A token that is not known is passed over.
+func fencedStep(state, input, output any) (bool, any) {
+	before, r := state.(owner), input.(request)
+	ok, after := step(owner{client: before.client, op: before.op, until: before.until}, input, output)
+	next := after.(owner)
+	next.token = before.token
+	if token := r.lock.Token; r.action == acquire && token != 0 {
+		ok, next.token = ok && token > before.token, token
+	}
+	return ok, next
 }
 
 func (r request) String() string {
@@ -90,19 +112,35 @@ func disorder(events []Event) []Violation {
 	slices.Sort(keys)
 	var found []Violation
 	for _, key := range keys {
-		switch result, info := porcupine.CheckOperationsVerbose(lockModel, requests[key], modelTime); result {
-		case porcupine.Illegal:
-			found = append(found, misfit(key, requests[key], info))
-		case porcupine.Unknown:
-			found = append(found, Violation{Rule: Model, Key: key, Text: "the search for an order took too long"})
+		if v, any := search(lockModel, Model, key, requests[key]); any {
+			found = append(found, v)
+		} else if fenced(requests[key]) {
+			if v, any := search(fencedModel, Fencing, key, requests[key]); any {
+				found = append(found, v)
+			}
 		}
 	}
 	return found
 }
 
+func fenced(all []porcupine.Operation) bool {
+	return slices.ContainsFunc(all, func(op porcupine.Operation) bool { return op.Input.(request).lock.Token != 0 })
+}
+
+// search looks for an order that the model allows; any violation breaks the rule.
+func search(model porcupine.Model, rule, key string, all []porcupine.Operation) (v Violation, any bool) {
+	switch result, info := porcupine.CheckOperationsVerbose(model, all, modelTime); result {
+	case porcupine.Illegal:
+		return misfit(rule, key, all, info), true
+	case porcupine.Unknown:
+		return Violation{Rule: rule, Key: key, Text: "the search for an order took too long"}, true
+	}
+	return Violation{}, false
+}
+
 // misfit names the first operation that the longest order found cannot take in. Of
 // several that are as long it is always the same, as porcupine lists them in any.
-func misfit(key string, all []porcupine.Operation, info porcupine.LinearizationInfo) Violation {
+func misfit(rule, key string, all []porcupine.Operation, info porcupine.LinearizationInfo) Violation {
 	var longest []int
 	for _, partial := range info.PartialLinearizations()[0] {
 		if cmp.Or(cmp.Compare(len(longest), len(partial)), slices.Compare(partial, longest)) < 0 {
@@ -110,12 +148,15 @@ func misfit(key string, all []porcupine.Operation, info porcupine.LinearizationI
 		}
 	}
 	first := Never
-	v := Violation{Rule: Model, Key: key}
+	v := Violation{Rule: rule, Key: key}
 	for i, op := range all {
 		if r := op.Input.(request); !slices.Contains(longest, i) && r.answer < first {
 			first = r.answer
 			v.At, v.Locks = r.answer, []Lock{r.lock}
 			v.Text = fmt.Sprintf("no order of the operations on %q has room for %v", key, r)
+			if rule == Fencing {
+				v.Text += ", in which tokens grow"
+			}
 		}
 	}
 	return v
@@ -135,6 +176,13 @@ func requestsOf(events []Event) []request {
 	open := map[id]int{} // place in all of a release that has not returned
 	called := map[id]time.Duration{}
 	for _, e := range events {
+		if e.Kind == Closed {
+			for _, r := range all {
+				if r.action == acquire && r.lock.Client == e.Client {
+					all = append(all, request{action: release, lock: r.lock, call: e.At, answer: math.MaxInt64, failed: true})
+				}
+			}
+		}
 		lock, held := locks[id{e.Client, e.Op, 0}]
 		if !held {
 			continue

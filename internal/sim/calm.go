@@ -18,7 +18,7 @@ import (
 // nodes. It ends with Close, of a client that still holds one lock and waits for it.
 //
 // A client whose clock is slower than its drift allows for loses what it keeps alive.
-func (w *world) calm(c *client) {
+func (w *world) calm(c *client, number int) {
 	if plan := w.plan.Clients[c.index]; plan.Rate < 1-plan.Drift.Factor {
 		return
 	}
@@ -66,10 +66,22 @@ func (w *world) calm(c *client) {
 		}
 	}
 	brief := 100 * time.Millisecond
+	long := veryLong
+	if w.plan.Guard > 0 {
+		long = w.plan.Guard // no ttl may be longer
+	}
 	over, cancel := context.WithCancel(background)
 	cancel()
 
 	c.sleep(background, settled) // nobody waits for a dead connection any more
+	if w.plan.Guard > 0 {
+		// Whom a client has not talked to since he lost his memory it does not know yet.
+		if l, err := c.lock.TryAcquire(background, key, longest); err == nil {
+			err = l.Release(background)
+			want("could not release its lock", err == nil, err)
+		}
+		c.sleep(background, w.quarantine())
+	}
 
 	// A lock that is kept alive lives, and so does that of Do.
 	err := c.lock.Do(background, key, brief, func(ctx context.Context) error {
@@ -128,7 +140,7 @@ func (w *world) calm(c *client) {
 	}
 
 	// A node that was out of reach gets the key with an extension, and is released.
-	if w.plan.Nodes > 2 {
+	if w.plan.Nodes > 2 && long == veryLong {
 		c.paths[0].set(func(p *path) { p.refused++ })
 		c.paths[0].Break()
 		c.sleep(background, brief)
@@ -148,10 +160,10 @@ func (w *world) calm(c *client) {
 	}
 
 	// What most nodes have lost is lost at once.
-	if l = take(veryLong); l != nil {
+	if l = take(long); l != nil {
 		c.sleep(background, brief) // also for the nodes that were not waited for
 		forget(max(w.plan.Nodes-1, 1))
-		err = l.Extend(background, veryLong)
+		err = l.Extend(background, long)
 		want("is not told of its loss", errors.Is(err, redlock.ErrNotHeld) && errors.Is(context.Cause(l.Context()), redlock.ErrNotHeld), err)
 		c.sleep(background, brief)
 		want("gave a lost lock back to nodes", has(l) <= 1, has(l))
@@ -159,17 +171,17 @@ func (w *world) calm(c *client) {
 		want("released what it had lost", errors.Is(err, redlock.ErrNotHeld), err)
 	}
 
-	if c.index == 0 {
-		w.calmBurst(c, want)
+	if number == 0 {
+		w.calmBurst(c, long, want)
 	}
 
 	// A release that was lost is asked again, by itself and at the latest by Close.
-	if c.index%2 == 0 {
+	if number%2 == 0 {
 		for _, closes := range []bool{false, true} {
 			if l = take(brief); l == nil {
 				return
 			}
-			err = l.Extend(background, veryLong)
+			err = l.Extend(background, long)
 			want("could not extend its lock", err == nil, err)
 			c.sleep(background, brief)
 			c.paths[0].set(func(p *path) { p.loseAsk++ })
@@ -191,7 +203,7 @@ func (w *world) calm(c *client) {
 	}
 
 	// Close releases what is held, and ends who waits.
-	if l = take(veryLong); l == nil {
+	if l = take(long); l == nil {
 		return
 	}
 	waits := make(chan error)

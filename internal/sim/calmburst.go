@@ -14,14 +14,14 @@ const ownBurst = 16 // keys
 // calmBurst takes many locks of the client's own at once. Of what queues up before a
 // node that is slow for a moment, or whose connection breaks, nothing may be lost, and
 // nothing may overtake: at the end each node has all the keys, or none.
-func (w *world) calmBurst(c *client, want func(what string, ok bool, got any)) {
+func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, ok bool, got any)) {
 	brief := 100 * time.Millisecond // longer than anything takes when nothing fails
 	r := stream(w.plan.Config.Seed, "calm", c.index)
 	locks := make([]*redlock.Lock, ownBurst)
 	members := make([]member, ownBurst)
 	key := func(i int) string { return fmt.Sprintf("own%d.%d", 1+c.index, 1+i) }
 	take := func(i int, _ *member) {
-		l, err := c.lock.TryAcquire(background, key(i), veryLong)
+		l, err := c.lock.TryAcquire(background, key(i), ttl)
 		want("did not get one of its own locks in a burst", err == nil, err)
 		locks[i] = l
 	}

@@ -29,13 +29,16 @@ type client struct {
 	mu   sync.Mutex
 	ops  int
 	held map[int]*redlock.Lock // by op, while they may be believed in
+	does map[int]string        // keys by op, while it is in a Do
 	wake chan struct{}         // closed unless the client stands still
 	woke time.Duration         // when it last went on; Never while it stands still
+	dead bool                  // its process has ended; what its goroutines still do is nobody's
+	over chan struct{}         // closed when they are to end
 }
 
 func (w *world) newClient(i int) *client {
 	plan := w.plan.Clients[i]
-	c := &client{w: w, index: i, clock: newHostClock(plan.Rate, plan.Offset), held: map[int]*redlock.Lock{}, wake: make(chan struct{})}
+	c := &client{w: w, index: i, clock: newHostClock(plan.Rate, plan.Offset), held: map[int]*redlock.Lock{}, does: map[int]string{}, wake: make(chan struct{}), over: make(chan struct{})}
 	c.random = stream(w.plan.Config.Seed, "wake", i)
 	close(c.wake)
 	var nodes []redis.UniversalClient
@@ -56,6 +59,9 @@ func (w *world) newClient(i int) *client {
 		Drift:       plan.Drift,
 		Clock:       c.clock,
 		Rand:        reader{stream(w.plan.Config.Seed, "values", i)},
+
+		Fencing:      w.plan.Fencing,
+		RestartGuard: w.plan.Guard,
 	})
 	w.must(err)
 	c.lock = lock
@@ -77,6 +83,9 @@ func (r reader) Read(p []byte) (int, error) {
 // pause makes the client stand still: its timers do not fire, nothing reaches it,
 // and its goroutines stop where they next ask.
 func (c *client) pause() {
+	if c.gone() {
+		return
+	}
 	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Paused, Client: c.index + 1})
 	c.mu.Lock()
 	c.wake, c.woke = make(chan struct{}), history.Never
@@ -90,6 +99,9 @@ func (c *client) pause() {
 // resume wakes it, one part after the other so that a run can be repeated: what was
 // sent to it first, or its timers.
 func (c *client) resume() {
+	if c.gone() {
+		return
+	}
 	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Resumed, Client: c.index + 1})
 	networkFirst := c.random.IntN(2) == 0
 	if !networkFirst {
@@ -100,6 +112,9 @@ func (c *client) resume() {
 		p.set(func(p *path) { p.held[redlocktest.ToClient]-- })
 	}
 	time.Sleep(time.Microsecond)
+	if c.gone() {
+		return
+	}
 	if networkFirst {
 		c.clock.resume()
 	}
@@ -124,13 +139,26 @@ func (c *client) sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C():
 	case <-ctx.Done():
+	case <-c.over:
 	}
 	c.gate()
 }
 
 // say logs what the client does or learns.
 func (c *client) say(kind history.Kind, op int, key string, until time.Duration, err error) {
-	e := history.Event{At: c.w.now(), Kind: kind, Client: c.index + 1, Op: op, Key: key, Until: until}
+	c.log(history.Event{Kind: kind, Op: op, Key: key, Until: until}, err)
+}
+
+// sayOf is say about a lock that it has got.
+func (c *client) sayOf(kind history.Kind, op int, l *redlock.Lock, err error) {
+	c.log(history.Event{Kind: kind, Op: op, Key: l.Key(), Until: c.until(l), Token: l.FencingToken()}, err)
+}
+
+func (c *client) log(e history.Event, err error) {
+	if c.gone() {
+		return
+	}
+	e.At, e.Client = c.w.now(), c.index+1
 	if err != nil {
 		e.Err = brief(err)
 	}

@@ -44,7 +44,7 @@ func Draw(c Config) (Plan, error) {
 		p.For = span.Truncate(time.Millisecond)
 	}
 	if p.Kinds == nil {
-		p.Kinds = drawKinds(stream(c.Seed, "kinds"))
+		p.Kinds = drawKinds(stream(c.Seed, "kinds"), stream(c.Seed, "more kinds"))
 	}
 	p.Long = leavesNothing(p.Kinds) && r.IntN(4) > 0
 	for i := range clients {
@@ -59,27 +59,41 @@ func Draw(c Config) (Plan, error) {
 			p.Clients[i].Bursts = r.IntN(4) > 0
 		}
 	}
-	p.Faults = drawFaults(stream(c.Seed, "faults"), p)
+	p.Fencing = c.Fencing.or(stream(c.Seed, "fencing"), 2)
+	p.drawGuard()
+	p.drawFaults()
 	for _, n := range c.Without {
 		if n < 1 || n > len(p.Faults) {
 			return Plan{}, fmt.Errorf("without has %d, but faults are numbered 1 to %d", n, len(p.Faults))
 		}
 	}
+	p.succeed()
 	return p, nil
 }
 
 // drawKinds switches half of the kinds off: faults hide each other, so a run with
 // fewer kinds goes deeper. One run in six is beyond what Redlock promises.
-func drawKinds(r *rand.Rand) []Kind {
+func drawKinds(r, more *rand.Rand) []Kind {
 	kinds := []Kind{}
 	long := r.IntN(3) == 0 // see leavesNothing
-	for _, k := range Within {
+	for _, k := range butFor(Within, apart) {
 		if r.IntN(2) == 0 && (!long || leavesNothing([]Kind{k})) {
 			kinds = append(kinds, k)
 		}
 	}
 	if r.IntN(6) == 0 {
-		kinds = append(kinds, pick(r, Beyond...))
+		kinds = append(kinds, pick(r, butFor(Beyond, apart)...))
+	}
+	// Most runs that would leave nothing are to do so.
+	often := 2
+	if leavesNothing(kinds) {
+		often = 6
+	}
+	if more.IntN(often) == 0 {
+		kinds = append(kinds, Replace)
+	}
+	if more.IntN(8) == 0 && !slices.Contains(kinds, SlowClient) {
+		kinds = append(kinds, pick(more, FailOver, FailBack))
 	}
 	slices.Sort(kinds)
 	return kinds
@@ -105,68 +119,6 @@ func drawClient(r *rand.Rand, slow bool) ClientPlan {
 		c.TTLs = append(c.TTLs, pick(r, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond+900*time.Microsecond, 500*time.Millisecond+999*time.Microsecond, longest))
 	}
 	return c
-}
-
-// drawFaults plans faults at random instants. Two faults of one kind do not meet on
-// one target, so that the end of one is not the end of the other.
-func drawFaults(r *rand.Rand, p Plan) []FaultPlan {
-	var kinds []Kind
-	for _, k := range p.Kinds {
-		if k != Cancel && k != SlowClient { // those are in the clients
-			kinds = append(kinds, k)
-		}
-	}
-	if len(kinds) == 0 {
-		return nil
-	}
-	var faults []FaultPlan
-	free := map[string]time.Duration{}
-	pace := between(r, 40*time.Millisecond, 300*time.Millisecond) // between faults, on average
-	for at := time.Duration(0); ; {
-		at += time.Duration(r.ExpFloat64()*float64(pace)) + 1
-		if at >= p.For {
-			return faults
-		}
-		f := FaultPlan{Kind: pick(r, kinds...), At: at, Client: r.IntN(len(p.Clients)), Node: r.IntN(p.Nodes)}
-		if target := f.draw(r); at >= free[target] {
-			free[target] = at + f.For + time.Millisecond
-			faults = append(faults, f)
-		}
-	}
-}
-
-// draw decides how long the fault lasts and what it hits, and names that.
-func (f *FaultPlan) draw(r *rand.Rand) (target string) {
-	f.For = min(time.Duration(r.ExpFloat64()*float64(400*time.Millisecond)), 2*time.Second)
-	switch f.Kind {
-	case AmnesiaOK:
-		f.For += longest
-	case Amnesia:
-		f.For = between(r, time.Millisecond, 50*time.Millisecond)
-	case Pause:
-		f.For = between(r, 20*time.Millisecond, 2*longest)
-	case Break, Flush:
-		f.For = 0
-	case JumpBack, JumpAhead:
-		f.For = between(r, 50*time.Millisecond, longest) // how far
-	}
-	switch f.Kind {
-	case Hang, Crash, AmnesiaOK, Amnesia:
-		f.Client = -1
-		return fmt.Sprint("node ", f.Node)
-	case Flush, JumpBack, JumpAhead:
-		f.Client = -1
-		return fmt.Sprint(f.Kind, r.Uint64()) // as often as they like
-	case Pause:
-		f.Node = -1
-		return fmt.Sprint("client ", f.Client)
-	}
-	way := r.IntN(3)
-	f.Ask, f.Reply = way != 1, way != 2
-	if r.IntN(4) == 0 {
-		f.Node = -1 // all of the client's paths at once
-	}
-	return fmt.Sprint(f.Kind, f.Client, f.Node)
 }
 
 // pauses tells that the client will stand still at some time.

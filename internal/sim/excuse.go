@@ -11,8 +11,18 @@ import (
 // Excuse is a violation of what Redlock does not promise.
 type Excuse struct {
 	history.Violation
-	Kind Kind // of the fault that explains it
+	Kind Kind // of the fault that explains it, or one of the gaps
 }
+
+// The gaps in what the restart guard promises, which docs/safety.md tells of.
+const (
+	// Newcomer is a client that first met a node after another server had taken its
+	// place: it cannot know that there was another.
+	Newcomer Kind = "newcomer"
+	// ClocksApart are clients' clocks that disagree by more than RestartGuard less
+	// NodeTimeout: where nodes forget fences, the order of tokens rests on them.
+	ClocksApart Kind = "clocks-apart"
+)
 
 // judge sorts the violations into those that a fault beyond Redlock's promises
 // explains, and those that nothing does.
@@ -35,8 +45,16 @@ func (r *Result) judge(found []history.Violation) {
 		// Since holds overlapped there is no order either; the model may name the
 		// earlier of the two.
 		first, any := overlaps[v.Key]
-		if v.Rule == history.Model && any && (v.At >= first.At || len(v.Locks) > 0 && v.Locks[0] == first.Locks[0]) {
-			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: first.Kind})
+		var why Kind
+		switch {
+		case v.Rule != history.Model || len(v.Locks) == 0:
+		case any && (v.At >= first.At || v.Locks[0] == first.Locks[0]):
+			why = first.Kind
+		default:
+			why = excuseDead(r.Plan, r.Events, v)
+		}
+		if why != "" {
+			r.Excused = append(r.Excused, Excuse{Violation: v, Kind: why})
 		} else {
 			r.Violations = append(r.Violations, v)
 		}
@@ -44,10 +62,14 @@ func (r *Result) judge(found []history.Violation) {
 }
 
 // excuse says which fault beyond Redlock's promises explains that two held a lock,
-// or that a lock was not covered; or nothing. Either the clock of the earlier
-// holder's client is slower than its drift allows for, or a node lost the key of one
-// of the locks before its time.
+// that a lock was not covered, or that a token went back; or nothing. Either the clock
+// of the earlier holder's client is slower than its drift allows for, or a node lost
+// the key of one of the locks before its time. The restart guard promises that nobody
+// gets a lock whose keys were lost; that these are there it cannot.
 func excuse(p Plan, events []history.Event, v history.Violation) Kind {
+	if v.Rule == history.Fencing {
+		return excuseToken(p, events, v)
+	}
 	if !slices.Contains([]string{history.Exclusion, history.Context, Coverage}, v.Rule) {
 		return ""
 	}
@@ -59,54 +81,114 @@ func excuse(p Plan, events []history.Event, v history.Violation) Kind {
 			return SlowClient
 		}
 	}
-	for _, l := range v.Locks {
-		if kind := p.lost(events, l, v.At); kind != "" {
+	if p.Guard == 0 || v.Rule == Coverage {
+		return p.lost(events, v, func(f FaultPlan) Kind { return f.Kind })
+	}
+	return p.lost(events, v, func(f FaultPlan) Kind { return p.gap(events, v, f) })
+}
+
+// excuseDead explains that somebody got a lock which a client had when it died: it holds
+// nothing any more, so that is no overlap, but by the model its keys live on.
+func excuseDead(p Plan, events []history.Event, v history.Violation) Kind {
+	died := map[int]time.Duration{}
+	for _, e := range events {
+		if e.Kind == history.Died {
+			died[e.Client] = e.At
+		}
+	}
+	next := v.Locks[0]
+	for _, l := range history.Locks(events) {
+		at, dead := died[l.Client]
+		if !dead || l.Key != v.Key || l.Releasing != at || at > v.At || l.Until <= next.Asked {
+			continue
+		}
+		overlap := history.Violation{At: v.At, Rule: history.Exclusion, Key: v.Key, Locks: []history.Lock{l, next}}
+		if kind := excuse(p, events, overlap); kind != "" {
 			return kind
 		}
 	}
 	return ""
 }
 
-// lost is the kind of a fault by which a node that had the lock's key lost it, or a
-// part of its life, before at.
-func (p Plan) lost(events []history.Event, l history.Lock, at time.Duration) Kind {
-	type span struct{ from, to time.Duration }
-	had := map[int]span{} // by node
-	lost := func(node int, by time.Duration) Kind {
-		for i, f := range p.Faults {
-			forgets := f.Kind == Amnesia || f.Kind == JumpAhead
-			s := had[node]
-			if forgets && f.Node == node-1 && s.from <= f.At && f.At < s.to && f.At <= by && !slices.Contains(p.Config.Without, i+1) {
-				return f.Kind
+// gap says why the guard did not see that a node forgot.
+func (p Plan) gap(events []history.Event, v history.Violation, f FaultPlan) Kind {
+	switch f.Kind {
+	case JumpAhead:
+		return JumpAhead
+	case FailOver, FailBack:
+		for _, l := range v.Locks {
+			if met(events, l.Client, f.Node+1) >= f.At {
+				return Newcomer
 			}
 		}
-		return ""
-	}
-	for _, e := range events {
-		if e.At > at {
-			break
-		}
-		// The value of a lock of Do is not known, so its keys have no number.
-		ours := e.Client == l.Client && e.Key == l.Key && (e.Op == l.Op || e.Op == 0)
-		switch {
-		case e.Kind == history.Stored && ours:
-			if kind := lost(e.Node, e.At); kind != "" {
-				return kind
+	case Amnesia, AmnesiaOK:
+		// Uptime is by the server's clock.
+		for i, jump := range p.Faults {
+			if jump.Kind == JumpAhead && jump.Node == f.Node && f.At <= jump.At && jump.At <= v.At && !slices.Contains(p.Config.Without, i+1) {
+				return JumpAhead
 			}
-			had[e.Node] = span{e.At, e.Until}
-		case e.Key == l.Key && (e.Kind == history.Stored || e.Kind == history.Removed && ours):
-			if kind := lost(e.Node, e.At); kind != "" {
-				return kind
-			}
-			delete(had, e.Node)
-		}
-	}
-	for node := range p.Nodes {
-		if kind := lost(node+1, at); kind != "" {
-			return kind
 		}
 	}
 	return ""
+}
+
+// met is when the node first executed something for the client.
+func met(events []history.Event, client, node int) time.Duration {
+	for _, e := range events {
+		if e.Kind == history.Voted && e.Client == client && e.Node == node {
+			return e.At
+		}
+	}
+	return history.Never
+}
+
+// excuseToken explains a token that is not above that of an earlier lock: a node that
+// voted for that may have forgotten its fence since. Clocks need not agree for this
+// without such nodes, and with them the guard is needed too.
+func excuseToken(p Plan, events []history.Event, v history.Violation) Kind {
+	var since time.Duration
+	switch {
+	case len(v.Locks) == 2 && v.Locks[0].Client == v.Locks[1].Client && v.Locks[0].Op == v.Locks[1].Op:
+		return "" // a lock's own token changed
+	case len(v.Locks) == 2:
+		since = askedAt(events, v.Locks[0])
+	}
+	for i, f := range p.Faults {
+		if !slices.Contains(forgetful, f.Kind) || f.At > v.At || f.At+f.For < since || slices.Contains(p.Config.Without, i+1) {
+			continue
+		}
+		if p.Guard == 0 {
+			return f.Kind
+		}
+		if p.apart(v.At) {
+			return ClocksApart
+		}
+		if gap := p.gap(events, v, f); gap != "" {
+			return gap
+		}
+	}
+	return ""
+}
+
+// apart tells that the clocks of two clients which ran by then were so far apart that
+// tokens do not grow by them.
+func (p Plan) apart(at time.Duration) bool {
+	var timeout time.Duration
+	var low, high [2]time.Duration // at the beginning, and then
+	for i, c := range p.Clients {
+		timeout = max(timeout, c.NodeTimeout)
+		if c.From > at {
+			continue
+		}
+		for t, passed := range [2]time.Duration{0, at} {
+			shows := c.Offset + time.Duration((c.Rate-1)*float64(passed))
+			if i == 0 {
+				low[t], high[t] = shows, shows
+			}
+			low[t], high[t] = min(low[t], shows), max(high[t], shows)
+		}
+	}
+	return max(high[0]-low[0], high[1]-low[1]) >= p.Guard-timeout
 }
 
 // askedAt is when the lock was asked for.

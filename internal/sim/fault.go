@@ -76,6 +76,13 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	case Crash:
 		text = "down"
 		begin, end = m.Kill, func() { w.must(m.Restart()) }
+	case FailOver:
+		text = "fails over to a replica that has heard of nothing"
+		begin, end = m.Kill, func() { forgetLatest(m, func() { w.must(m.FailOver()) }); w.jumped(f.Node, history.Never) }
+	case FailBack:
+		text = "is a replica, and promoted without memory"
+		begin = m.Demote
+		end = func() { forgetLatest(m, m.Miniredis().FlushAll); w.jumped(f.Node, history.Never); m.Promote() }
 	case AmnesiaOK, Amnesia:
 		text = "down, comes back without memory"
 		begin, end = m.Kill, func() { w.must(m.RestartEmpty()); w.jumped(f.Node, history.Never) }
@@ -88,11 +95,27 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	case JumpAhead:
 		text = fmt.Sprintf("clock set ahead by %v", f.For)
 		begin = func() { m.JumpClock(f.For); w.jumped(f.Node, f.For) }
+	case Replace:
+		text = "process dies"
+		if f.Closes {
+			text = "process closes, and ends"
+		}
+		begin = func() { w.clients[f.Client].leave(f.Closes, f.For/4) }
 	case Pause:
 		text = "paused"
 		begin, end = w.clients[f.Client].pause, w.clients[f.Client].resume
 	}
 	return begin, end, text
+}
+
+// forgetLatest has a replica take over that lacks the latest keys. The marker was written
+// long before them, and has been replicated.
+func forgetLatest(m *redlocktest.Master, takeOver func()) {
+	mark, err := m.Miniredis().Get(markerKey)
+	takeOver()
+	if err == nil {
+		_ = m.Miniredis().Set(markerKey, mark)
+	}
 }
 
 // ways is what a fault of the network is called that has directions.

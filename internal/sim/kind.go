@@ -25,7 +25,10 @@ const (
 	JumpBack   Kind = "jump-back"   // a node's clock is set back: its keys live longer
 	Pause      Kind = "pause"       // a client stands still, mostly longer than its validity
 	Cancel     Kind = "cancel"      // callers give up in the middle
+	Replace    Kind = "replace"     // a client's process ends, and another takes its place
 	Amnesia    Kind = "amnesia"     // a node comes back at once without its memory
+	FailOver   Kind = "fail-over"   // a replica that has not heard of its locks takes a node's place
+	FailBack   Kind = "fail-back"   // a node is a replica for a while, and has lost its memory by that
 	JumpAhead  Kind = "jump-ahead"  // a node's clock is set forward: its keys die early
 	SlowClient Kind = "slow-client" // a client's clock runs slower than its drift allows for
 )
@@ -33,12 +36,28 @@ const (
 // Within lists the kinds that Redlock excludes under.
 var Within = []Kind{
 	Delay, Late, LoseAsk, LoseReply, Tear, Partition, Refuse, Break,
-	Hang, Crash, AmnesiaOK, Flush, JumpBack, Pause, Cancel,
+	Hang, Crash, AmnesiaOK, Flush, JumpBack, Pause, Cancel, Replace,
 }
 
 // Beyond lists the kinds under which Redlock, without an optional guard, is known
 // not to exclude. docs/testing.md has a line and a seed for each.
-var Beyond = []Kind{Amnesia, JumpAhead, SlowClient}
+var Beyond = []Kind{Amnesia, JumpAhead, SlowClient, FailOver, FailBack}
+
+// apart are the kinds that are drawn by themselves, so that what was drawn before there
+// were these stays as it was.
+var apart = []Kind{Replace, FailOver, FailBack}
+
+// forgetful are the kinds by which a node forgets its keys and fences.
+var forgetful = []Kind{Amnesia, AmnesiaOK, FailOver, FailBack}
+
+func anyOf(kinds, of []Kind) bool {
+	return slices.ContainsFunc(kinds, func(k Kind) bool { return slices.Contains(of, k) })
+}
+
+// butFor lists the kinds that are not among those.
+func butFor(kinds, those []Kind) []Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return slices.Contains(those, k) })
+}
 
 // ParseKinds reads a list of kinds separated by commas. "within", "beyond" and "none"
 // stand for lists.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ type Config struct {
 	For     time.Duration // how long there are faults
 	Faults  []Kind        // the kinds that may happen; nil: drawn, empty: none
 	Without []int         // numbers of planned faults to leave out, for a smaller history
+	Fencing Switch        // locks have fencing tokens
+	Guard   Switch        // Config.RestartGuard is as long as the longest ttl
 }
 
 const (
@@ -25,6 +28,23 @@ const (
 	maxClients = 16
 	maxFor     = time.Minute
 )
+
+// Switch is on or off, or drawn.
+type Switch uint8
+
+const (
+	Drawn Switch = iota
+	On
+	Off
+)
+
+// flag is how the command line says it.
+func (s Switch) flag(name string) string {
+	return [...]string{Drawn: "", On: " --" + name, Off: " --" + name + "=false"}[s]
+}
+
+// or draws it, one time in so many, if it is not given.
+func (s Switch) or(r *rand.Rand, of int) bool { return s == On || r.IntN(of) == 0 && s == Drawn }
 
 // Command is the command line that runs the simulation again.
 func (c Config) Command() string {
@@ -45,6 +65,7 @@ func (c Config) Command() string {
 		}
 		s += " --faults " + list
 	}
+	s += c.Fencing.flag("fencing") + c.Guard.flag("guard")
 	if len(c.Without) > 0 {
 		list := make([]string, len(c.Without))
 		for i, n := range c.Without {
@@ -75,6 +96,9 @@ type Plan struct {
 	For     time.Duration
 	Keys    int
 	Long    bool // some ttls are longer than anybody waits, so that what is left behind shows
+	Fencing bool
+	Guard   time.Duration // Config.RestartGuard of all clients
+	Agree   bool          // clocks are as close as tokens need where nodes forget
 	Kinds   []Kind
 	Clients []ClientPlan
 	Faults  []FaultPlan
@@ -84,6 +108,7 @@ type Plan struct {
 type ClientPlan struct {
 	Rate        float64       // of its clock
 	Offset      time.Duration // of its clock
+	From, To    time.Duration // when its process runs; To is 0 for one that nobody replaces
 	Drift       clock.Drift
 	NodeTimeout time.Duration
 	Workers     int             // goroutines that share its Redlock
@@ -101,6 +126,7 @@ type FaultPlan struct {
 	Node   int           // from 0; -1: none in particular, or all
 	Ask    bool          // a partition: requests are held; torn: requests are; late: later than the round
 	Reply  bool          // a partition: replies are held; torn: replies are
+	Closes bool          // replaced: it releases what it has, and closes; else it dies
 }
 
 const (
@@ -125,8 +151,8 @@ func (p Plan) bursts() bool {
 
 // leavesNothing tells that nothing can stay behind in spite of all clean-ups. What a
 // node executes after the client has given the connection up, which a hung node and
-// a partition make possible, can; so there a key may live until its ttl. A node that
-// comes back after the longest ttl would make a long run very long.
+// a partition make possible, can, and what its dead had; so there a key may live until
+// its ttl. A node that comes back after the longest ttl would make a long run very long.
 func leavesNothing(kinds []Kind) bool {
-	return !slices.ContainsFunc(kinds, func(k Kind) bool { return k == Hang || k == Partition || k == AmnesiaOK })
+	return !slices.ContainsFunc(kinds, func(k Kind) bool { return k == Hang || k == Partition || k == AmnesiaOK || k == Replace })
 }

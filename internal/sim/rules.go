@@ -18,6 +18,7 @@ const (
 	Liveness   = "liveness"   // without faults everybody gets the lock in time
 	Leftover   = "leftover"   // no key is left when all ttls are over
 	Valid      = "valid"      // a lock is valid when it is handed out
+	Fence      = "fence"      // a node's fence does not go down, and lets no lower token pass
 	Owner      = "owner"      // nobody touches somebody else's key, extending creates and shortens none
 	Loss       = "loss"       // Do does not return nil after a loss
 	Told       = "told"       // what an operation returns fits what the nodes said
@@ -32,6 +33,9 @@ const (
 // cover checks that a majority of nodes has the lock's key until its Until, if
 // nobody touches it. It looks into the nodes, past the network.
 func (w *world) cover(c *client, op int, l *redlock.Lock) {
+	if c.gone() {
+		return
+	}
 	until := c.until(l)
 	now := w.now()
 	var ends []time.Duration
@@ -140,7 +144,8 @@ func (w *world) finish(c *client, worker int) {
 	}
 }
 
-// patience adds to the constant what the servers' clocks were set back by.
+// patience adds to the constant what the servers' clocks were set back by, and how long
+// a node is kept out that may have forgotten.
 func (w *world) patience() time.Duration {
 	d := patience
 	for _, f := range w.plan.Faults {
@@ -148,7 +153,15 @@ func (w *world) patience() time.Duration {
 			d += f.For
 		}
 	}
-	return d
+	return d + w.quarantine()
+}
+
+// quarantine is for how long the restart guard may keep a node out, by any clock.
+func (w *world) quarantine() time.Duration {
+	if w.plan.Guard == 0 {
+		return 0
+	}
+	return 2 * (w.plan.Guard + 2*time.Second)
 }
 
 // settled is how long clean-ups may take when nothing fails any more: a default
@@ -163,7 +176,7 @@ func (w *world) prompt(c *client, what string, op int, key string, began time.Du
 	c.mu.Lock()
 	stood := c.woke > began
 	c.mu.Unlock()
-	if took := w.now() - began; !stood && took > limit+time.Millisecond {
+	if took := w.now() - began; !stood && !c.gone() && took > limit+time.Millisecond {
 		w.report(history.Violation{
 			At: w.now(), Rule: Prompt, Key: key,
 			Text: fmt.Sprintf("client %d's %s #%d took %v, longer than %v", c.index+1, what, op, took, limit),
@@ -183,6 +196,12 @@ func (w *world) leftovers() {
 	time.Sleep(wait)
 	for i, m := range w.masters.All() {
 		for _, key := range m.Miniredis().Keys() {
+			if key == markerKey {
+				continue // it is to stay
+			}
+			if w.plan.Fencing && strings.HasPrefix(key, fencePrefix) {
+				continue // for Config.FenceRetention
+			}
 			w.report(history.Violation{
 				At: w.now(), Rule: Leftover, Key: key,
 				Text: fmt.Sprintf("node %d still has %q, %v after the last release", i+1, key, wait),

@@ -6,16 +6,38 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
 )
 
 // Tally counts what many runs came to.
 type Tally struct {
 	Runs, Asked, Granted, Faults, Events int
 
-	Failed  []Result     // runs with violations, the first few of them
-	Excused map[Kind]int // runs with violations that a fault explains, by its kind
-	Example map[Kind]uint64
-	Beyond  map[Kind]int // runs in which such faults were drawn
+	Failed  []Result        // runs with violations, the first few of them
+	Excused map[Kind]Counts // of violations that are explained, by what explains them
+	All     Counts          // the same, whatever explains them
+	Drawn   map[Kind]int    // runs in which there was what could explain some
+}
+
+// Counts counts runs with excused violations.
+type Counts struct {
+	Runs, Exclusion, Tokens int // with any; with two holders; with a token that went back
+	Example                 uint64
+}
+
+func (c *Counts) add(seed uint64, excused []Excuse) {
+	broken := func(rule string) int {
+		if slices.ContainsFunc(excused, func(e Excuse) bool { return e.Rule == rule }) {
+			return 1
+		}
+		return 0
+	}
+	if c.Runs++; c.Runs == 1 {
+		c.Example = seed
+	}
+	c.Exclusion += broken(history.Exclusion)
+	c.Tokens += broken(history.Fencing)
 }
 
 // keepFailed bounds the memory that failed runs hold.
@@ -32,30 +54,57 @@ func (t *Tally) Add(r Result) {
 		t.Failed = append(t.Failed, r)
 	}
 	if t.Excused == nil {
-		t.Excused, t.Example, t.Beyond = map[Kind]int{}, map[Kind]uint64{}, map[Kind]int{}
+		t.Excused, t.Drawn = map[Kind]Counts{}, map[Kind]int{}
 	}
-	for _, k := range Beyond {
-		if slices.Contains(r.Plan.Kinds, k) {
-			t.Beyond[k]++
-		}
-		if slices.ContainsFunc(r.Excused, func(e Excuse) bool { return e.Kind == k }) {
-			if t.Excused[k]++; t.Excused[k] == 1 {
-				t.Example[k] = r.Plan.Config.Seed
-			}
+	for _, k := range r.Plan.excuses() {
+		t.Drawn[k]++
+	}
+	by := map[Kind][]Excuse{}
+	for _, e := range r.Excused {
+		by[e.Kind] = append(by[e.Kind], e)
+	}
+	for k, excused := range by {
+		c := t.Excused[k]
+		c.add(r.Plan.Config.Seed, excused)
+		t.Excused[k] = c
+	}
+	if len(r.Excused) > 0 {
+		t.All.add(r.Plan.Config.Seed, r.Excused)
+	}
+}
+
+// excuses lists what could explain a violation in a run of this plan.
+func (p Plan) excuses() (kinds []Kind) {
+	for _, k := range p.Kinds {
+		if slices.Contains(Beyond, k) || p.Fencing && slices.Contains(forgetful, k) {
+			kinds = append(kinds, k)
 		}
 	}
+	if p.Guard > 0 && anyOf(p.Kinds, []Kind{FailOver, FailBack}) {
+		kinds = append(kinds, Newcomer)
+	}
+	if p.Guard > 0 && p.Fencing && anyOf(p.Kinds, forgetful) {
+		kinds = append(kinds, ClocksApart)
+	}
+	return kinds
 }
 
 func (t *Tally) String() string {
 	s := fmt.Sprintf("%d runs, %d acquisitions, %d locks, %d faults, %d events", t.Runs, t.Asked, t.Granted, t.Faults, t.Events)
 	var excused []string
 	for _, k := range slices.Sorted(maps.Keys(t.Excused)) {
-		excused = append(excused, fmt.Sprintf("%s in %d of %d runs, first with seed %d", k, t.Excused[k], t.Beyond[k], t.Example[k]))
+		c := t.Excused[k]
+		excused = append(excused, fmt.Sprintf("%s in %d of %d runs, first with seed %d (%v)", k, c.Runs, t.Drawn[k], c.Example, c))
 	}
 	if len(excused) > 0 {
 		s += "\nbeyond what Redlock promises: " + strings.Join(excused, "; ")
+		s += fmt.Sprintf("\nof %d runs, %v", t.Runs, t.All)
 	}
 	return s
+}
+
+func (c Counts) String() string {
+	return fmt.Sprintf("%d had two holders, %d a token that went back", c.Exclusion, c.Tokens)
 }
 
 // hangs is how long a run may take of the machine's time. It takes a second or two

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -57,7 +59,7 @@ func TestLocksHoldUnderFaults(t *testing.T) {
 // The model names the earlier of two holds whose overlap is excused, which once was a
 // failure: seed 290 in docs/testing.md, when seeds drew other plans.
 func TestTheModelMayNameTheEarlierHolder(t *testing.T) {
-	r := run(t, Config{Seed: 72, Faults: []Kind{Amnesia, Cancel, Delay, Late, Pause}})
+	r := run(t, Config{Seed: 20, Faults: []Kind{Amnesia, Cancel, Delay, Late, Pause}, Fencing: Off, Guard: Off})
 	assert.Empty(t, r.Violations)
 	overlaps := map[history.Lock]bool{} // the earlier holds
 	named := false
@@ -73,18 +75,22 @@ func TestTheModelMayNameTheEarlierHolder(t *testing.T) {
 }
 
 // What Redlock does not promise the lab must see, or it would not see a bug either.
-// It is gone where the guard that exists is on: a master without memory that stays
-// away longer than the longest ttl, and a drift that allows for the clock.
+// It is gone where the guard that exists is on: RestartGuard, a master without memory
+// that stays away longer than the longest ttl, and a drift that allows for the clock.
 func TestWhatRedlockDoesNotPromiseIsSeen(t *testing.T) {
 	for _, kind := range Beyond {
 		t.Run(string(kind), func(t *testing.T) {
 			for seed := uint64(1); ; seed++ {
 				require.Less(t, seed, uint64(60), "no seed shows it")
-				r := run(t, Config{Seed: seed, Clients: 4, Faults: []Kind{kind}})
+				r := run(t, Config{Seed: seed, Nodes: 3, Clients: 4, For: 2 * time.Second, Faults: []Kind{kind}, Guard: Off})
 				require.Empty(t, r.Violations)
 				for _, e := range r.Excused {
 					if e.Rule == history.Exclusion {
 						require.Equal(t, kind, e.Kind)
+						t.Logf("%s", r.Plan.Config.Command())
+						if slices.Contains(forgetful, kind) {
+							guarded(t, r.Plan.Config)
+						}
 						return
 					}
 				}
@@ -95,9 +101,25 @@ func TestWhatRedlockDoesNotPromiseIsSeen(t *testing.T) {
 		for seed := range uint64(20) {
 			r := run(t, Config{Seed: seed, Clients: 4, Faults: []Kind{AmnesiaOK}})
 			assert.Empty(t, r.Violations, r.Plan.Config.Command())
-			assert.Empty(t, r.Excused, "there is nothing to excuse")
+			for _, e := range r.Excused {
+				assert.Equal(t, history.Fencing, e.Rule, "all but the fences would be over")
+			}
 		}
 	})
+}
+
+// guarded runs a seed that shows two holders with the restart guard, which keeps the
+// second out.
+func guarded(t *testing.T, c Config) {
+	t.Helper()
+	c.Guard = On
+	r := run(t, c)
+	require.Empty(t, r.Violations)
+	require.Greater(t, r.Granted, len(r.Plan.Clients))
+	for _, e := range r.Excused {
+		// The keys are lost, and tokens go by the clocks; but nobody gets in for that.
+		require.True(t, e.Rule == Coverage || e.Kind == ClocksApart, e)
+	}
 }
 
 // A seed decides everything: a new process makes the same history of it. A busy
@@ -113,7 +135,9 @@ func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	seen := map[string]bool{}
 	for seed := 1; seed <= 6; seed++ {
-		args := []string{"sim", "-q", "--seed", strconv.Itoa(seed), "--for", "500ms", "--clients", "3"}
+		// Without tokens: a burst of scripts takes so much of the machine's time that a
+		// busy one is nearly sure to get into it.
+		args := []string{"sim", "-q", "--seed", strconv.Itoa(seed), "--for", "500ms", "--clients", "3", "--fencing=false"}
 		out, err := exec.Command(command, args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		found := regexp.MustCompile(`fingerprint (\w+)`).FindSubmatch(out)
@@ -135,7 +159,7 @@ func TestShrink(t *testing.T) {
 		}
 		return false
 	}
-	c := Config{Clients: 4, Nodes: 3, Faults: []Kind{Amnesia, Delay, Cancel, Break}}
+	c := Config{Clients: 4, Nodes: 3, Faults: []Kind{Amnesia, Delay, Cancel, Break}, Guard: Off}
 	var before Result
 	for c.Seed = 1; ; c.Seed++ {
 		require.Less(t, c.Seed, uint64(60))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,16 +13,23 @@ import (
 
 // checkTold finds words of clients that fit nothing the nodes said. A success needs
 // a majority of nodes that granted it between the call and its return: a node's word
-// cannot arrive before it is said. ErrNotHeld needs so many nodes which have refused
-// the lock since it was granted, or never had it, that the rest is no majority. And
-// Until never moves back.
+// cannot arrive before it is said. Grants of a lock with a token are those for that very
+// token, and those of a node that restarted within the restart guard are none, though
+// that it deleted a key is true. ErrNotHeld needs so many nodes which have refused the
+// lock since it was granted, or never had it, that the rest is no majority. And Until
+// never moves back.
 //
 // What votes of an acquisition in vain, and of Do, belong to is not known, so these
 // are not judged.
 func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 	type id struct{ client, op int }
+	type ask struct {
+		verb  string
+		token int64
+	}
 	type words struct {
 		granted, refused map[string]map[int]time.Duration // by verb and node, when it last said so
+		counted          map[ask]map[int]time.Duration    // those grants that count
 	}
 	said := map[id]words{}
 	called := map[id]map[string]time.Duration{}
@@ -40,7 +48,7 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 		at := id{e.Client, e.Op}
 		if called[at] == nil {
 			called[at] = map[string]time.Duration{}
-			said[at] = words{map[string]map[int]time.Duration{}, map[string]map[int]time.Duration{}}
+			said[at] = words{map[string]map[int]time.Duration{}, map[string]map[int]time.Duration{}, map[ask]map[int]time.Duration{}}
 		}
 		wrong := func(format string, args ...any) {
 			found = append(found, history.Violation{
@@ -48,8 +56,8 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 				Text: fmt.Sprintf("client %d's lock #%d %s", e.Client, e.Op, fmt.Sprintf(format, args...)),
 			})
 		}
-		judge := func(verb string) {
-			votes := since(said[at].granted[verb], called[at][verb])
+		judge := func(verb string, token int64) {
+			votes := since(said[at].counted[ask{verb, token}], called[at][verb])
 			if e.Err == "" && votes < quorum.Size(n) {
 				wrong("is said to %s, which %d of %d nodes had granted", verb, votes, n)
 			}
@@ -67,6 +75,16 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 				of[verb] = map[int]time.Duration{}
 			}
 			of[verb][e.Node] = e.At
+			if word == "granted" && (verb == "release" || !w.plan.young(e.Node-1, e.At)) {
+				what := ask{verb, e.Token}
+				if verb != "acquire" {
+					what.token = 0
+				}
+				if said[at].counted[what] == nil {
+					said[at].counted[what] = map[int]time.Duration{}
+				}
+				said[at].counted[what][e.Node] = e.At
+			}
 		case history.Asked:
 			called[at]["acquire"] = e.At
 		case history.Extending:
@@ -75,13 +93,13 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 			called[at]["release"] = e.At
 		case history.Granted:
 			if e.Until > e.At+1 { // not Do's
-				judge("acquire")
+				judge("acquire", e.Token)
 			}
 		case history.Extended:
-			judge("extend")
+			judge("extend", 0)
 		case history.Released:
 			if _, known := until[at]; known {
-				judge("release")
+				judge("release", 0)
 			}
 		}
 		switch e.Kind {
@@ -113,4 +131,28 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 		}
 	}
 	return found
+}
+
+// young tells that the restart guard keeps the node's votes from counting because its
+// server restarted, unless that one's clock was set ahead since.
+func (p Plan) young(node int, at time.Duration) bool {
+	var up, ahead time.Duration // when the server began, if it has, and by how much its clock is wrong
+	restarted := false
+	for i, f := range p.Faults {
+		if f.Node != node || slices.Contains(p.Config.Without, i+1) {
+			continue
+		}
+		switch begins := f.At + f.For; f.Kind {
+		case Crash, Amnesia, AmnesiaOK, FailOver:
+			if begins <= at && begins > up {
+				up, restarted = begins, f.Kind != FailOver
+			}
+		}
+	}
+	for i, f := range p.Faults {
+		if f.Node == node && f.Kind == JumpAhead && up <= f.At && f.At <= at && !slices.Contains(p.Config.Without, i+1) {
+			ahead += f.For
+		}
+	}
+	return restarted && at+ahead < up+p.Guard
 }

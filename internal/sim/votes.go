@@ -2,7 +2,7 @@ package sim
 
 import (
 	"fmt"
-	"strconv"
+	"runtime"
 	"strings"
 	"time"
 
@@ -16,11 +16,13 @@ type vote struct {
 	at           time.Duration
 	node, client int // from 0
 	key, value   string
+	token        int64 // that it is about
 	text         string
 	change       history.Kind // Stored, Removed, or nothing
 	owner        string       // the value that the node has now
 	until        time.Duration
 	wrong        string // what the command must not have done; empty if it is fine
+	rule         string // which that breaks
 }
 
 // holder is whose value one is.
@@ -40,12 +42,21 @@ type stored struct {
 func (w *world) observe(node int) {
 	m := w.masters.Master(node)
 	m.Observe(func(x redlocktest.Exchange) {
-		key, value, verb := operation(x.Command)
+		o := operation(x.Command)
+		key, value, verb := o.key, o.value, o.verb
 		if verb == "" {
 			return
 		}
-		v := vote{at: w.now(), node: node, client: w.clientOf(x.Path), key: key, value: value, text: verb + " " + said(x.Reply)}
+		word := o.said(x.Reply)
+		v := vote{at: w.now(), node: node, client: w.clientOf(x.Path), key: key, value: value, token: o.token, text: verb + " " + word}
 		held, _ := m.Miniredis().Get(key)
+		fence := ""
+		if o.fence != "" {
+			// Scripts take the machine's time, and a burst of them more than the 10 ms
+			// after which the scheduler takes the processor from a goroutine.
+			defer runtime.Gosched()
+			fence, _ = m.Miniredis().Get(o.fence)
+		}
 		now := stored{value: held}
 		if held != "" {
 			now.until = v.at + m.Miniredis().TTL(key)
@@ -59,11 +70,16 @@ func (w *world) observe(node int) {
 			w.extended[value] = true // and may be topped up, by several
 		}
 		place := storage{node, key}
-		if said(x.Reply) == "refused" && verb == "acquire" && held == value && !w.extended[value] {
-			v.wrong = "was sent again"
+		if o.fence == "" && word == "refused" && verb == "acquire" && held == value && !w.extended[value] {
+			v.wrong, v.rule = "was sent again", Owner
+		}
+		if o.fence != "" && !strings.HasPrefix(word, "failed") {
+			v.wrong, v.rule = w.fenced(o, word, node, w.stored[place], fence, v.at), Fence
 		}
 		if before := w.stored[place]; before != now {
-			v.wrong = wrong(verb, value, before, now, v.at)
+			if bad := wrong(verb, value, before, now, v.at); bad != "" {
+				v.wrong, v.rule = bad, Owner
+			}
 			switch {
 			case held != "":
 				v.change, v.owner, v.until = history.Stored, held, now.until
@@ -96,6 +112,13 @@ func (w *world) jumped(node int, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
+	if d == history.Never {
+		for place := range w.fences {
+			if place.node == node {
+				delete(w.fences, place)
+			}
+		}
+	}
 	for _, key := range w.plan.keys() {
 		place := storage{node, key}
 		s, known := w.stored[place]
@@ -125,40 +148,11 @@ func (w *world) checkVotes() {
 	for _, v := range w.votes {
 		if v.wrong != "" && at[instant{storage{v.node, v.key}, v.at}] == 1 {
 			w.report(history.Violation{
-				At: v.at, Rule: Owner, Key: v.key,
+				At: v.at, Rule: v.rule, Key: v.key,
 				Text: fmt.Sprintf("client %d's %s on node %d %s", v.client+1, v.text, v.node+1, v.wrong),
 			})
 		}
 	}
-}
-
-// operation reads a command of the library's: SET, or a script with a key and our
-// value, and with a ttl if it extends.
-func operation(command []string) (key, value, verb string) {
-	switch {
-	case command[0] == "SET" && len(command) >= 3:
-		return command[1], command[2], "acquire"
-	case strings.HasPrefix(command[0], "EVAL") && len(command) == 6:
-		return command[3], command[4], "extend"
-	case strings.HasPrefix(command[0], "EVAL") && len(command) == 5:
-		return command[3], command[4], "release"
-	}
-	return "", "", ""
-}
-
-// said is a reply in a word.
-func said(reply []byte) string {
-	switch line, _, _ := strings.Cut(string(reply), "\r\n"); {
-	case line == "+OK" || line == ":1":
-		return "granted"
-	case strings.HasPrefix(line, "-"):
-		return "failed: " + line[1:]
-	case strings.HasPrefix(line, ":-"):
-		if ms, err := strconv.Atoi(line[2:]); err == nil {
-			return "refused: " + (time.Duration(ms) * time.Millisecond).String() + " left"
-		}
-	}
-	return "refused"
 }
 
 func (w *world) clientOf(p *redlocktest.Path) int {
@@ -185,7 +179,7 @@ func (w *world) history() []history.Event {
 	for _, v := range w.votes {
 		if v.text != "" {
 			w.log.Add(history.Event{
-				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Op: w.values[v.value].op, Key: v.key, Text: v.text,
+				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Op: w.values[v.value].op, Key: v.key, Text: v.text, Token: v.token,
 			})
 		}
 		if v.change != "" {

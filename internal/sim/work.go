@@ -18,7 +18,7 @@ import (
 func (w *world) work(c *client, worker int) {
 	plan := w.plan.Clients[c.index]
 	r := stream(w.plan.Config.Seed, "worker", c.index, worker)
-	for w.now() < w.plan.For {
+	for w.now() < w.plan.For && !c.gone() {
 		c.sleep(background, exp(r, 20*time.Millisecond))
 		if plan.Bursts && r.IntN(5) == 0 {
 			c.burst(r, plan.TTLs)
@@ -63,7 +63,11 @@ func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool,
 		patience = 0
 	}
 	// A round, and the clean-up of those that answered and of those that did not.
-	c.w.prompt(c, "acquisition", op, key, began, 3, patience)
+	rounds := 3
+	if c.w.plan.Fencing {
+		rounds += 3 // proposals above the fences that it did not know
+	}
+	c.w.prompt(c, "acquisition", op, key, began, rounds, patience)
 	if err != nil {
 		c.say(history.Denied, op, key, 0, err)
 		c.gate()
@@ -85,6 +89,8 @@ func (c *client) do(r *rand.Rand, key string, ttl time.Duration) {
 	err := c.lock.Do(ctx, key, ttl, func(ctx context.Context) error {
 		ran = true
 		c.say(history.Granted, op, key, c.w.now()+1, nil)
+		c.inDo(op, key)
+		defer c.inDo(op, "")
 		c.sleep(ctx, exp(r, 2*min(ttl, longest)))
 		if cause := context.Cause(ctx); errors.Is(cause, redlock.ErrNotHeld) || errors.Is(cause, redlock.ErrExpired) {
 			lost = cause
@@ -98,11 +104,20 @@ func (c *client) do(r *rand.Rand, key string, ttl time.Duration) {
 		return
 	}
 	c.say(history.Released, op, key, 0, err)
-	if lost != nil && err == nil {
+	if lost != nil && err == nil && !c.gone() {
 		c.w.report(history.Violation{
 			At: c.w.now(), Rule: Loss, Key: key,
 			Text: fmt.Sprintf("client %d's Do #%d returned nil after a loss: %v", c.index+1, op, lost),
 		})
+	}
+}
+
+// inDo notes that a Do runs, or with an empty key that it is over.
+func (c *client) inDo(op int, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.does[op] = key; key == "" {
+		delete(c.does, op)
 	}
 }
 
@@ -118,7 +133,13 @@ func (c *client) begin(key string) (op int) {
 
 func (c *client) granted(op int, l *redlock.Lock) {
 	c.w.own(l.Value(), c.index, op)
-	c.say(history.Granted, op, l.Key(), c.until(l), nil)
+	c.sayOf(history.Granted, op, l, nil)
+	if c.gone() {
+		return
+	}
+	if fenced := l.FencingToken() != 0; fenced != c.w.plan.Fencing {
+		c.w.report(history.Violation{At: c.w.now(), Rule: history.Fencing, Key: l.Key(), Text: fmt.Sprintf("client %d's lock #%d has token %d", c.index+1, op, l.FencingToken())})
+	}
 	c.mu.Lock()
 	c.held[op] = l
 	c.mu.Unlock()
@@ -128,7 +149,7 @@ func (c *client) granted(op int, l *redlock.Lock) {
 		c.mu.Lock()
 		delete(c.held, op)
 		c.mu.Unlock()
-		c.say(history.Ended, op, l.Key(), c.until(l), context.Cause(ctx))
+		c.sayOf(history.Ended, op, l, context.Cause(ctx))
 	})
 }
 
@@ -178,7 +199,7 @@ func (c *client) extend(r *rand.Rand, l *redlock.Lock, op int, ttl time.Duration
 	if err != nil {
 		c.say(history.NotExtended, op, l.Key(), 0, err)
 	} else {
-		c.say(history.Extended, op, l.Key(), c.until(l), nil)
+		c.sayOf(history.Extended, op, l, nil)
 		c.w.cover(c, op, l)
 	}
 	c.gate()
@@ -188,7 +209,7 @@ func (c *client) release(ctx context.Context, l *redlock.Lock, op int) {
 	c.mu.Lock()
 	delete(c.held, op)
 	c.mu.Unlock()
-	c.say(history.Releasing, op, l.Key(), c.until(l), nil)
+	c.sayOf(history.Releasing, op, l, nil)
 	began := c.w.now()
 	err := l.Release(ctx)
 	c.w.prompt(c, "release", op, l.Key(), began, 1, 0)

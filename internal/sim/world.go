@@ -46,7 +46,7 @@ func Run(c Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, extended: map[string]bool{}, uncovered: map[holder]bool{}}
+	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, fences: map[storage]int64{}, proposed: map[proposal]bool{}, extended: map[string]bool{}, uncovered: map[holder]bool{}}
 	w.inBubble(w.run)
 
 	r := Result{Plan: p, Events: w.history(), Calm: w.calmed} // history may find violations
@@ -79,6 +79,8 @@ type world struct {
 	votes      []vote
 	values     map[string]holder
 	stored     map[storage]stored
+	fences     map[storage]int64
+	proposed   map[proposal]bool
 	extended   map[string]bool // values that were extended
 	uncovered  map[holder]bool
 }
@@ -145,8 +147,17 @@ func (w *world) run() {
 		faults.Go(func() { w.inject(n, w.plan.Faults[n-1]) })
 	}
 	for _, c := range w.clients {
-		for i := range w.plan.Clients[c.index].Workers {
-			work.Go(func() { w.work(c, i) })
+		plan := w.plan.Clients[c.index]
+		if !plan.runs() {
+			continue
+		}
+		for i := range plan.Workers {
+			work.Go(func() {
+				if plan.From > 0 {
+					time.Sleep(plan.From + time.Duration(i))
+				}
+				w.work(c, i)
+			})
 		}
 	}
 	stopLooking := w.look()
@@ -155,7 +166,8 @@ func (w *world) run() {
 	stopLooking()
 
 	// and must come to an end without.
-	for _, c := range w.clients {
+	alive := w.alive()
+	for _, c := range alive {
 		for i := range w.plan.Clients[c.index].Workers {
 			work.Go(func() { w.finish(c, i) })
 		}
@@ -163,8 +175,8 @@ func (w *world) run() {
 	work.Wait()
 	w.calmed = w.now()
 	w.leftovers()
-	for _, c := range w.clients {
-		work.Go(func() { w.calm(c) })
+	for i, c := range alive {
+		work.Go(func() { w.calm(c, i) })
 	}
 	work.Wait()
 	for _, c := range w.clients {
@@ -173,6 +185,16 @@ func (w *world) run() {
 	work.Wait()
 	w.end = w.now()
 	w.must(w.masters.Close())
+}
+
+// alive lists the clients whose processes run until the end.
+func (w *world) alive() (alive []*client) {
+	for _, c := range w.clients {
+		if w.plan.Clients[c.index].stays() {
+			alive = append(alive, c)
+		}
+	}
+	return alive
 }
 
 // tb is what redlocktest needs of a test.

@@ -54,7 +54,7 @@ func attempts(events []history.Event) []attempt {
 	place := map[id]int{}
 	for _, e := range events {
 		at := id{e.Client, e.Op}
-		if e.Kind == history.Died {
+		if e.Kind == history.Died || e.Kind == history.Closed {
 			for i := range list {
 				if list[i].client == e.Client {
 					list[i].quit = min(list[i].quit, e.At)
@@ -119,7 +119,7 @@ func pauses(events []history.Event, client int) (pauses, absences []stint) {
 			paused = min(paused, e.At)
 		case history.Resumed:
 			end(&pauses, &paused, e.At)
-		case history.Died:
+		case history.Died, history.Closed:
 			end(&pauses, &paused, e.At)
 			dead = min(dead, e.At)
 		case history.Asked:

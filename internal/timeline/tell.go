@@ -33,7 +33,7 @@ func (t teller) line(e history.Event) line {
 		if e.Op < 1 {
 			l.lock = "" // who says it all
 		}
-		if e.Kind == history.Died || e.Kind == history.Paused || e.Kind == history.Resumed {
+		if e.Kind == history.Died || e.Kind == history.Closed || e.Kind == history.Paused || e.Kind == history.Resumed {
 			l.mark = faultMark
 		}
 		l.detail = t.clientDetail(e)
@@ -119,6 +119,9 @@ func (t teller) clientDetail(e history.Event) string {
 		default:
 			say("until %s", millis(e.Until))
 		}
+	}
+	if e.Token > 0 && e.Kind == history.Granted {
+		say("token %d", e.Token)
 	}
 	s := strings.Join(parts, ", ")
 	for _, more := range []string{e.Text, e.Err} {

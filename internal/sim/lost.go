@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+)
+
+// lost looks for a fault by which a node that had the key of one of the violation's
+// locks lost it, or a part of its life, before that, and of which why says that it
+// explains it.
+func (p Plan) lost(events []history.Event, v history.Violation, why func(FaultPlan) Kind) Kind {
+	for _, l := range v.Locks {
+		if kind := p.lostOf(events, l, v.At, why); kind != "" {
+			return kind
+		}
+	}
+	return ""
+}
+
+// lostOf is lost for one lock.
+func (p Plan) lostOf(events []history.Event, l history.Lock, at time.Duration, why func(FaultPlan) Kind) Kind {
+	type span struct{ from, to time.Duration }
+	had := map[int]span{} // by node
+	lost := func(node int, by time.Duration) Kind {
+		s := had[node]
+		for i, f := range p.Faults {
+			if f.Node != node-1 || !f.robs(s.from, s.to, by) || slices.Contains(p.Config.Without, i+1) {
+				continue
+			}
+			if kind := why(f); kind != "" {
+				return kind
+			}
+		}
+		return ""
+	}
+	for _, e := range events {
+		if e.At > at {
+			break
+		}
+		// The value of a lock of Do is not known, so its keys have no number.
+		ours := e.Client == l.Client && e.Key == l.Key && (e.Op == l.Op || e.Op == 0)
+		switch {
+		case e.Kind == history.Stored && ours:
+			if kind := lost(e.Node, e.At); kind != "" {
+				return kind
+			}
+			had[e.Node] = span{e.At, e.Until}
+		case e.Key == l.Key && (e.Kind == history.Stored || e.Kind == history.Removed && ours):
+			if kind := lost(e.Node, e.At); kind != "" {
+				return kind
+			}
+			delete(had, e.Node)
+		}
+	}
+	for node := range p.Nodes {
+		if kind := lost(node+1, at); kind != "" {
+			return kind
+		}
+	}
+	return ""
+}
+
+// robs tells that the fault took a node a key that it had in that time, not later than by.
+func (f FaultPlan) robs(from, to, by time.Duration) bool {
+	when := f.At
+	switch f.Kind {
+	case FailBack: // it is a replica until then
+		when += f.For
+	case Amnesia, FailOver, JumpAhead:
+	default:
+		return false
+	}
+	return from <= when && when < to && when <= by
+}

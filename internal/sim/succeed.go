@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+)
+
+// drawGuard decides whether clients have the restart guard, and how far their clocks
+// are apart where nodes may forget: tokens then rest on these.
+func (p *Plan) drawGuard() {
+	seed, often := p.Config.Seed, 5
+	if anyOf(p.Kinds, []Kind{Amnesia, FailOver, FailBack}) {
+		often = 2
+	}
+	if p.Config.Guard.or(stream(seed, "guard"), often) {
+		p.Guard = p.longest()
+		for i := range p.Clients {
+			// Where another server took over, the guard is measured by the client's
+			// own clock, with the margin that its drift is.
+			c := &p.Clients[i]
+			c.Rate = min(c.Rate, 1+c.Drift.Factor)
+		}
+	}
+	r := stream(seed, "clocks")
+	p.Agree = anyOf(p.Kinds, forgetful) && r.IntN(2) == 0
+	if p.Agree {
+		for i := range p.Clients {
+			p.Clients[i].Offset = between(r, -agreed, agreed)
+		}
+	}
+}
+
+// agreed is how far from the true time clocks are which agree better than the guard
+// demands, also when they have run for some seconds at the speeds that they have.
+const agreed = 300 * time.Millisecond
+
+// succeed gives each client that is replaced a successor, which is the same but for its
+// clock: of that the new process may have another idea. The faults of the one then hit
+// the other. One whose replacement is left out has a successor that never runs, so that
+// the others keep their numbers.
+func (p *Plan) succeed() {
+	now := make([]int, len(p.Clients)) // who is in the client's place
+	for i := range now {
+		now[i] = i
+	}
+	order := make([]*FaultPlan, len(p.Faults))
+	leftOut := map[*FaultPlan]bool{}
+	for i := range p.Faults {
+		order[i] = &p.Faults[i]
+		leftOut[order[i]] = slices.Contains(p.Config.Without, i+1)
+	}
+	slices.SortStableFunc(order, func(a, b *FaultPlan) int { return cmp.Compare(a.At, b.At) })
+	for _, f := range order {
+		if f.Client < 0 {
+			continue
+		}
+		place := f.Client
+		f.Client = now[place]
+		if f.Kind != Replace {
+			continue
+		}
+		next := p.Clients[f.Client]
+		next.From, next.To = f.At+f.For, 0
+		most := 6 * time.Hour
+		if p.Agree {
+			most = agreed
+		}
+		next.Offset = between(stream(p.Config.Seed, "successor", len(p.Clients)), -most, most)
+		if leftOut[f] {
+			next.From = history.Never
+		} else {
+			p.Clients[f.Client].To = f.At
+			now[place] = len(p.Clients)
+		}
+		p.Clients = append(p.Clients, next)
+	}
+}
+
+// runs tells that the client's process begins.
+func (c ClientPlan) runs() bool { return c.From != history.Never }
+
+// stays tells that it lives until the end.
+func (c ClientPlan) stays() bool { return c.runs() && c.To == 0 }
