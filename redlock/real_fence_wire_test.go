@@ -144,7 +144,9 @@ func TestRealAcquisitionsAreOneExchange(t *testing.T) {
 // behind all else on every lane.
 func (f *fleet) settled(r *redlock.Redlock, monitors []*monitor, nodes []*exchanges) {
 	f.Helper()
+	asked := len(f.rounds.of("acquire", "behind"))
 	l := f.acquire(r, "behind", realGuard)
+	f.eventually("all lanes have it", func() bool { return len(f.rounds.of("acquire", "behind")) > asked })
 	released := len(f.rounds.of("release", "behind"))
 	require.NoError(f, f.release(l))
 	f.eventually("it is released", func() bool { return len(f.rounds.of("release", "behind")) > released })
