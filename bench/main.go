@@ -85,7 +85,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.BoolVar(&o.quick, "quick", false, "check that everything runs and answers rightly; measure nothing of use")
-	only := f.String("only", "", "measure the cells whose names match this `regexp`, such as callers, 'faults.*hung', '/c=128/' or live; the progress shows the names")
+	only := f.String("only", "", "measure the cells whose names match this `regexp`, such as callers, guarantees, 'faults.*hung', '/c=128/' or live; the progress shows the names")
 	f.IntVar(&o.rounds, "rounds", 0, "how often each cell is measured (default 5)")
 	f.DurationVar(&o.turn, "turn", 0, "how long each subject is measured in a cell (default 900ms)")
 	f.StringVar(&o.out, "out", "", "the `folder` for the page (default ../docs; with -quick a temporary one)")

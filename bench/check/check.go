@@ -18,8 +18,10 @@ const key = "check:0000:00000"
 // which are their addresses or those of links to them. While one client holds
 // the key, a majority of where its locks live must have it, with a ttl, from the
 // moment on at which the acquisition returns; a second client must be refused,
-// for that reason; and after the release nothing may be left, and the key can be
-// acquired again. Keys of other sorts are deleted before.
+// for that reason; and after the release nothing may be left but what is to stay, a
+// majority must have that, and the key can be acquired again. Other keys are deleted
+// before, and all of them afterwards. Masters that are too young for the subject's
+// guard are waited for.
 func Locks(ctx context.Context, set *masters.Set, spec subject.Spec, addrs []string) (err error) {
 	defer func() {
 		if err != nil {
@@ -29,6 +31,10 @@ func Locks(ctx context.Context, set *masters.Set, spec subject.Spec, addrs []str
 	if err := set.Flush(ctx); err != nil {
 		return err
 	}
+	if err := set.AwaitUptime(ctx, spec.Uptime()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Flush(ctx)) }()
 	first, err := spec.Open(subject.Target{Addrs: addrs, Callers: 1})
 	if err != nil {
 		return err
@@ -53,6 +59,9 @@ func Locks(ctx context.Context, set *masters.Set, spec subject.Spec, addrs []str
 	if err := free(ctx, set, spec); err != nil {
 		return fmt.Errorf("after the release: %w", err)
 	}
+	if err := stayed(ctx, set, spec, len(addrs)); err != nil {
+		return err
+	}
 	if err := holder.Acquire(ctx, key); err != nil {
 		return fmt.Errorf("acquire after a release: %w", err)
 	}
@@ -62,14 +71,34 @@ func Locks(ctx context.Context, set *masters.Set, spec subject.Spec, addrs []str
 	return free(ctx, set, spec)
 }
 
-// free makes sure that no master has a key any more. Of a subject whose way it is
-// to leave some, they are deleted.
+// free makes sure that no master has a key any more, but for those that are to stay.
+// Of a subject whose way it is to leave some, they are deleted.
 func free(ctx context.Context, set *masters.Set, spec subject.Spec) error {
-	err := set.AwaitEmpty(ctx, spec.Patience())
+	err := set.AwaitOnly(ctx, spec.Stays, spec.Patience())
 	if errors.Is(err, masters.ErrLeft) && spec.LeavesStragglers {
 		return set.Flush(ctx)
 	}
 	return err
+}
+
+// stayed makes sure that a majority has what is to stay.
+func stayed(ctx context.Context, set *masters.Set, spec subject.Spec, n int) error {
+	for _, prefix := range spec.Stays {
+		has := 0
+		for i := range n {
+			keys, err := set.Client(i).Keys(ctx, prefix+"*").Result()
+			if err != nil {
+				return err
+			}
+			if len(keys) > 0 {
+				has++
+			}
+		}
+		if has < n/2+1 {
+			return fmt.Errorf("%d of %d masters have kept a key that begins with %s, no majority", has, n, prefix)
+		}
+	}
+	return nil
 }
 
 // held looks at the masters themselves.
@@ -85,10 +114,10 @@ func held(ctx context.Context, set *masters.Set, spec subject.Spec, n int) error
 			if err != nil {
 				return err
 			}
-			if left > 0 && left <= subject.TTL {
+			if left > 0 && left <= spec.LockTTL() {
 				has++
 			} else if left != noKey {
-				return fmt.Errorf("%s has a ttl of %v, want up to %v", name, left, subject.TTL)
+				return fmt.Errorf("%s has a ttl of %v, want up to %v", name, left, spec.LockTTL())
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,24 @@ func TestEverySubjectLocks(t *testing.T) {
 	}
 }
 
+// Those that are to be measured with a guard have one: they count no votes of masters
+// that have just started.
+func TestTheGuardIsOn(t *testing.T) {
+	guarded := 0
+	for _, spec := range subject.All() {
+		if spec.Guard == 0 {
+			continue
+		}
+		guarded++
+		set := start(t)
+		l, err := spec.Open(subject.Target{Addrs: set.Addrs(5), Callers: 1})
+		require.NoError(t, err)
+		assert.ErrorContains(t, l.Caller().Acquire(t.Context(), key), "quarantined", spec.Name)
+		require.NoError(t, l.Close())
+	}
+	assert.Equal(t, 2, guarded)
+}
+
 // fake is a subject that does not do what a lock does.
 type fake struct {
 	set     *masters.Set
@@ -39,6 +58,8 @@ type fake struct {
 	nx      bool // and only a key that is free
 	forever bool // without a ttl
 	keep    bool // does not release
+	stays   bool // says that a key of its own outlives the lock
+	fence   int  // leaves such a key on so many masters
 }
 
 func (f fake) Caller() subject.Caller { return f }
@@ -69,6 +90,11 @@ func (f fake) Acquire(ctx context.Context, key string) error {
 }
 
 func (f fake) Release(ctx context.Context) error {
+	for i := range f.fence {
+		if err := f.set.Client(i).Set(ctx, "fence:"+key, 1, time.Hour).Err(); err != nil {
+			return err
+		}
+	}
 	for i := range f.on {
 		if f.keep {
 			break
@@ -91,7 +117,9 @@ func TestWhatDoesNotLockIsFound(t *testing.T) {
 		"excludes nobody":  {fake{on: 5}, "two clients"},
 		"without a ttl":    {fake{on: 5, nx: true, forever: true}, "has a ttl of"},
 		"does not release": {fake{on: 5, nx: true, keep: true}, "keys are left"},
+		"leaves no fence":  {fake{on: 5, nx: true, stays: true, fence: 2}, "2 of 5 masters have kept"},
 		"locks":            {fake{on: 5, nx: true}, ""},
+		"locks and fences": {fake{on: 5, nx: true, stays: true, fence: 3}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.fake.set = set
@@ -101,7 +129,11 @@ func TestWhatDoesNotLockIsFound(t *testing.T) {
 				Keys:    func(key string) []string { return []string{key} },
 				Refused: func(err error) bool { return err == subject.ErrHeld },
 			}
+			if c.fake.stays {
+				spec.Stays = []string{"fence:"}
+			}
 			err := Locks(t.Context(), set, spec, set.Addrs(5))
+			assert.NoError(t, set.AwaitEmpty(t.Context(), 0), "all is deleted")
 			if c.want == "" {
 				require.NoError(t, err)
 				return

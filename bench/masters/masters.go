@@ -5,7 +5,6 @@ package masters
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -135,41 +134,30 @@ func (s *Set) Keys(ctx context.Context, n int) ([]int64, error) {
 	return counts, nil
 }
 
-// ErrLeft says that there are keys where there should be none.
-var ErrLeft = errors.New("keys are left")
-
-// AwaitEmpty returns when none of the masters has a key. If some still have after
-// patience, which should be below every ttl, so that keys do not just run out, the
-// error matches ErrLeft and tells how many and one of them.
-func (s *Set) AwaitEmpty(ctx context.Context, patience time.Duration) error {
-	deadline := time.Now().Add(patience)
-	for {
-		counts, err := s.Keys(ctx, s.Size())
-		if err != nil {
-			return err
-		}
-		if sum(counts) == 0 {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%w on the masters: %v, such as %s", ErrLeft, counts, s.oneKey(ctx))
-		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+// AwaitUptime returns when each of the masters has been up for so long, by what it
+// says itself.
+func (s *Set) AwaitUptime(ctx context.Context, uptime time.Duration) error {
+	for i := range s.clients {
+		for {
+			text, err := s.info(ctx, i, "server", "uptime_in_seconds:")
+			if err != nil {
+				return err
+			}
+			seconds, err := strconv.Atoi(text)
+			if err != nil {
+				return err
+			}
+			if time.Duration(seconds)*time.Second >= uptime {
+				break
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
-}
-
-// oneKey is a key that some master has.
-func (s *Set) oneKey(ctx context.Context) string {
-	for _, c := range s.clients {
-		if key, err := c.RandomKey(ctx).Result(); err == nil {
-			return key
-		}
-	}
-	return "none any more"
+	return nil
 }
 
 // Flush deletes all keys.
@@ -179,11 +167,4 @@ func (s *Set) Flush(ctx context.Context) error {
 		errs = append(errs, c.FlushAll(ctx).Err())
 	}
 	return errors.Join(errs...)
-}
-
-func sum(counts []int64) (total int64) {
-	for _, n := range counts {
-		total += n
-	}
-	return total
 }

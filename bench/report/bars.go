@@ -21,6 +21,7 @@ func bars(m measured) []bar {
 	all = append(all, allocations(m)...)
 	all = append(all, crippled(m)...)
 	all = append(all, distant(m)...)
+	all = append(all, guaranteed(m)...)
 	return append(all, alive(m.run.Renewals)...)
 }
 
@@ -69,7 +70,7 @@ func allocations(m measured) []bar {
 	var all []bar
 	cell := callersCell(m, 128)
 	for _, id := range identities {
-		if !id.library {
+		if !id.library || id.variant {
 			continue
 		}
 		b := bar{what: "128 callers, allocations a cycle: " + string(id.subject)}

@@ -31,6 +31,10 @@ func title(c result.Cell) string {
 		return condition(c) + ", " + callers
 	case result.Links:
 		return nanoseconds(float64(c.RTT)) + ", " + callers
+	case result.Guarantees:
+		if c.RTT > 0 {
+			return callers + ", links of " + nanoseconds(float64(c.RTT))
+		}
 	}
 	return callers
 }

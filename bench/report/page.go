@@ -24,18 +24,19 @@ func page(m measured) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, map[string]any{
-		"Command":   or(run.Command, "not recorded"),
-		"Quick":     run.Quick,
-		"Rounds":    counted(len(m.rounds), "round"),
-		"Headlines": headlines(m).markdown(),
-		"Subjects":  subjects().markdown(),
-		"Machine":   machine(run).markdown(),
-		"Callers":   table(result.Callers, "callers"),
-		"Nodes":     table(result.Nodes, "masters"),
-		"Faults":    table(result.Faults, "of five masters"),
-		"Links":     table(result.Links, "round trip"),
-		"Live":      orNothing(liveLocks(run.Renewals)),
-		"NoFigure":  noFigure,
+		"Command":    or(run.Command, "not recorded"),
+		"Quick":      run.Quick,
+		"Rounds":     counted(len(m.rounds), "round"),
+		"Headlines":  headlines(m).markdown(),
+		"Subjects":   subjects().markdown(),
+		"Machine":    machine(run).markdown(),
+		"Callers":    table(result.Callers, "callers"),
+		"Nodes":      table(result.Nodes, "masters"),
+		"Faults":     table(result.Faults, "of five masters"),
+		"Links":      table(result.Links, "round trip"),
+		"Guarantees": table(result.Guarantees, "callers"),
+		"Live":       orNothing(liveLocks(run.Renewals)),
+		"NoFigure":   noFigure,
 	})
 	return b.Bytes(), err
 }

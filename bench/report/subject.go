@@ -15,6 +15,7 @@ type identity struct {
 	subject result.Subject
 	what    string // for the page's list of subjects
 	library bool   // takes locks; the others are bounds, each for some cells only
+	variant bool   // this library with what is off by default; in its own scenario only
 
 	colour color.NRGBA
 	width  vg.Length
@@ -70,6 +71,20 @@ var identities = []identity{
 			"lock logic; nobody waits for a single operation, so it has no latency",
 		colour: color.NRGBA{0x80, 0x80, 0x80, 0xFF}, width: 1.2,
 		dashes: []vg.Length{2, 2}, glyph: draw.SquareGlyph{},
+	},
+	{
+		subject: result.Fenced, library: true, variant: true,
+		what: "this library with `Fencing`: a token with each lock, for which an " +
+			"acquisition is a script and each master keeps a fence beside the key",
+	},
+	{
+		subject: result.Guarded, library: true, variant: true,
+		what: "this library with a `RestartGuard` of 3 s, which is the ttl of its locks too; " +
+			"the masters have been up for longer before it has its first turn",
+	},
+	{
+		subject: result.Both, library: true, variant: true,
+		what: "this library with both of these",
 	},
 }
 

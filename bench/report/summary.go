@@ -27,6 +27,7 @@ func Summary(w io.Writer, run result.Run) error {
 		{result.Nodes, "masters"},
 		{result.Faults, "of five masters"},
 		{result.Links, "round trip"},
+		{result.Guarantees, "callers"},
 	} {
 		if g := scenario(m, s.of, s.first); len(g.rows) > 0 {
 			b.WriteByte('\n')

@@ -38,7 +38,7 @@ func synthetic() result.Run {
 			for _, id := range identities { // a map's order is not the same at every call
 				s, of := id.subject, shapes[id.subject]
 				rate := min(1e6/of.us*math.Pow(float64(callers), 0.7), of.limit)
-				if s == result.Floor && callers > 1 || s == result.Ceiling && callers < 128 {
+				if s == result.Floor && callers > 1 || s == result.Ceiling && callers < 128 || id.variant {
 					continue
 				}
 				sample(c, s, float64(callers)*1e6/rate, rate)
@@ -71,11 +71,21 @@ func synthetic() result.Run {
 			c := result.Cell{Scenario: result.Links, Callers: 1, Nodes: 5, RTT: rtt}
 			for _, id := range identities {
 				s, of := id.subject, shapes[id.subject]
-				if s == result.Ceiling {
+				if s == result.Ceiling || id.variant {
 					continue
 				}
 				us := of.us + 2*float64(rtt.Microseconds())
 				sample(c, s, us, 1e6/us)
+			}
+		}
+		for _, at := range []struct {
+			callers int
+			rtt     time.Duration
+		}{{1, 0}, {16, 0}, {128, 0}, {1, 10 * time.Millisecond}, {16, 10 * time.Millisecond}} {
+			c := result.Cell{Scenario: result.Guarantees, Callers: at.callers, Nodes: 5, RTT: at.rtt}
+			for _, s := range []result.Subject{result.Quorumlock, result.Fenced, result.Guarded, result.Both} {
+				us := shapes[s].us*float64(at.callers) + 2*float64(at.rtt.Microseconds())
+				sample(c, s, us, float64(at.callers)*1e6/us)
 			}
 		}
 	}
@@ -99,6 +109,9 @@ var shapes = map[result.Subject]struct{ us, limit, allocs float64 }{
 	result.Rueidis:    {150, 15_000, 60},
 	result.Floor:      {175, 6000, 0},
 	result.Ceiling:    {200, 48_000, 0},
+	result.Fenced:     {260, 17_000, 18},
+	result.Guarded:    {192, 31_000, 16},
+	result.Both:       {262, 17_000, 18},
 }
 
 // made is a sample with a long-tailed distribution around a median cycle of us.
@@ -128,6 +141,8 @@ func small() result.Run {
 	run.Renewals = run.Renewals[2:]
 	ten := result.Cell{Scenario: result.Links, Callers: 1, Nodes: 5, RTT: 10 * time.Millisecond}
 	hung := result.Cell{Scenario: result.Faults, Callers: 16, Nodes: 5, Hung: 2}
+	crowd := result.Cell{Scenario: result.Guarantees, Callers: 128, Nodes: 5}
+	far := result.Cell{Scenario: result.Guarantees, Callers: 1, Nodes: 5, RTT: 10 * time.Millisecond}
 	well := result.Cell{Scenario: result.Faults, Callers: 16, Nodes: 5}
 	for round, slower := range []float64{1, 1.5} {
 		run.Samples = append(run.Samples,
@@ -138,6 +153,11 @@ func small() result.Run {
 			made(hung, result.Quorumlock, round, 1600*slower, 9000/slower),
 			result.Sample{Cell: hung, Subject: result.Redsync, Round: round, Errors: 4},
 			made(ten, result.Quorumlock, round, 20_000*slower, 50/slower),
+			made(crowd, result.Quorumlock, round, 3200*slower, 40_000/slower),
+			made(crowd, result.Fenced, round, 5120*slower, 25_000/slower),
+			made(crowd, result.Guarded, round, 3200*slower, 40_000/slower),
+			made(far, result.Quorumlock, round, 20_000*slower, 50/slower),
+			made(far, result.Fenced, round, 20_400*slower, 49/slower),
 		)
 	}
 	return run

@@ -47,19 +47,38 @@ func latencyColumn(head string, of metric) column {
 	return column{head, func(m measured, p place) string { return durations(m.over(p, of)) }}
 }
 
-func ratioColumn(head string, of metric) column {
+// healthyColumn is a metric by that of the same subject when nothing is broken.
+func healthyColumn(head string, of metric) column {
 	return column{head, func(m measured, p place) string {
-		well := place{m.healthy(p.cell), p.subject}
-		if well == p {
-			return ""
-		}
-		return times(m.ratio(p, well, of))
+		return ratioText(m, p, place{m.healthy(p.cell), p.subject}, of)
 	}}
+}
+
+// withoutColumn is a metric by that of this library as it is by default.
+func withoutColumn(head string, of metric) column {
+	return column{head, func(m measured, p place) string { return ratioText(m, p, plain(p), of) }}
+}
+
+// ratioText is a ratio for a column; nothing for what all others are divided by.
+func ratioText(m measured, p, by place, of metric) string {
+	if p == by {
+		return ""
+	}
+	return times(m.ratio(p, by, of))
 }
 
 func roundTripsColumn(head string, of metric) column {
 	return column{head, func(m measured, p place) string {
+		if p.cell.RTT == 0 {
+			return ""
+		}
 		return m.over(p, inRoundTrips(of)).text(figure, "")
+	}}
+}
+
+func allocsColumn() column {
+	return column{"allocations a cycle", func(m measured, p place) string {
+		return m.over(p, allocs).text(figure, "")
 	}}
 }
 
@@ -78,19 +97,16 @@ var columns = map[result.Scenario][]column{
 	result.Callers: {
 		cyclesColumn(),
 		latencyColumn("p50", cycleP50), latencyColumn("p99", cycleP99),
-		{"allocations a cycle", func(m measured, p place) string {
-			return m.over(p, allocs).text(figure, "")
-		}},
-		failedColumn(),
+		allocsColumn(), failedColumn(),
 	},
 	result.Nodes: {
 		latencyColumn("p50", cycleP50), latencyColumn("p99", cycleP99),
 		cyclesColumn(), failedColumn(),
 	},
 	result.Faults: {
-		cyclesColumn(), ratioColumn("against healthy", throughput),
+		cyclesColumn(), healthyColumn("against healthy", throughput),
 		latencyColumn("p50", cycleP50), latencyColumn("p99", cycleP99),
-		ratioColumn("p99 against healthy", cycleP99), failedColumn(),
+		healthyColumn("p99 against healthy", cycleP99), failedColumn(),
 	},
 	result.Links: {
 		latencyColumn("acquire p50", acquireP50),
@@ -98,6 +114,13 @@ var columns = map[result.Scenario][]column{
 		latencyColumn("acquire p99", acquireP99),
 		roundTripsColumn("in round trips", acquireP99),
 		cyclesColumn(), failedColumn(),
+	},
+	result.Guarantees: {
+		cyclesColumn(), withoutColumn("against without", throughput),
+		latencyColumn("p50", cycleP50), withoutColumn("p50 against without", cycleP50),
+		latencyColumn("p99", cycleP99),
+		latencyColumn("acquire p50", acquireP50), roundTripsColumn("in round trips", acquireP50),
+		allocsColumn(), failedColumn(),
 	},
 }
 

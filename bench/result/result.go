@@ -29,6 +29,9 @@ type Subject string
 
 const (
 	Quorumlock Subject = "quorumlock"
+	Fenced     Subject = "quorumlock, fencing"
+	Guarded    Subject = "quorumlock, restart guard"
+	Both       Subject = "quorumlock, both"
 	Redsync    Subject = "redsync"            // its defaults
 	RedsyncFF  Subject = "redsync, fail-fast" // leaves at the majority
 	Redislock  Subject = "redislock, one node"
@@ -41,10 +44,11 @@ const (
 type Scenario string
 
 const (
-	Callers Scenario = "callers" // 1, 16, 128, 1024 of them, five healthy masters
-	Nodes   Scenario = "nodes"   // 1, 3, 5, 7, 9 masters
-	Faults  Scenario = "faults"  // of five masters some hang or refuse
-	Links   Scenario = "links"   // round trips of 1, 10, 50 ms
+	Callers    Scenario = "callers"    // 1, 16, 128, 1024 of them, five healthy masters
+	Nodes      Scenario = "nodes"      // 1, 3, 5, 7, 9 masters
+	Faults     Scenario = "faults"     // of five masters some hang or refuse
+	Links      Scenario = "links"      // round trips of 1, 10, 50 ms
+	Guarantees Scenario = "guarantees" // fencing and the restart guard, near and on links
 )
 
 // Cell is one point of a scenario.

@@ -16,8 +16,8 @@ import (
 type Cell struct {
 	result.Cell
 	Subjects []result.Subject
-	// Linked cells go through links, and all cells of their scenario do, so
-	// that their figures may be divided by each other.
+	// Linked cells go through links. So do all whose figures may be divided by
+	// theirs.
 	Linked bool
 }
 
@@ -49,12 +49,13 @@ var (
 	}
 	quorums = []result.Subject{result.Quorumlock, result.Redsync, result.RedsyncFF}
 	pair    = []result.Subject{result.Quorumlock, result.Redsync}
+	ours    = []result.Subject{result.Quorumlock, result.Fenced, result.Guarded, result.Both}
 )
 
 // Cells lists all cells that only matches, in the order of a round.
 func Cells(only *regexp.Regexp) []Cell {
 	var cells []Cell
-	for _, list := range [][]Cell{byCallers(), byNodes(), byFaults(), byLinks()} {
+	for _, list := range [][]Cell{byCallers(), byNodes(), byFaults(), byLinks(), byGuarantees()} {
 		for _, c := range list {
 			if only.MatchString(c.String()) {
 				cells = append(cells, c)
@@ -121,6 +122,23 @@ func byLinks() (cells []Cell) {
 				Linked:   true,
 			})
 		}
+	}
+	return cells
+}
+
+// byGuarantees has what is off by default beside what is not.
+func byGuarantees() (cells []Cell) {
+	for _, at := range []struct {
+		callers int
+		rtt     time.Duration
+	}{{1, 0}, {16, 0}, {128, 0}, {1, 10 * time.Millisecond}, {16, 10 * time.Millisecond}} {
+		cells = append(cells, Cell{
+			Cell: result.Cell{
+				Scenario: result.Guarantees, Callers: at.callers, Nodes: usual, RTT: at.rtt,
+			},
+			Subjects: ours,
+			Linked:   at.rtt > 0,
+		})
 	}
 	return cells
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"io"
 	"regexp"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestQuickCellsShowEverything(t *testing.T) {
 		}
 	}
 	assert.Len(t, subjects, len(subject.All()))
-	assert.Len(t, scenarios, 4)
+	assert.Len(t, scenarios, 5)
 }
 
 func TestEverybodyIsFirstInSomeRound(t *testing.T) {
@@ -57,6 +58,48 @@ func TestEverybodyIsFirstInSomeRound(t *testing.T) {
 		first[order[0]] = true
 	}
 	assert.Len(t, first, len(everybody))
+}
+
+// The fences of a turn are not in the way of the next, and hide nothing that another
+// subject leaves.
+func TestTurnsWithFencesLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs redis-server; left out with -short")
+	}
+	set := masters.Of(redisserver.Start(t, 5))
+	t.Cleanup(set.Close)
+	var problems []error
+	r := &Runner{
+		Masters: set, Turn: 20 * time.Millisecond, Progress: io.Discard,
+		Problem: func(err error) { problems = append(problems, err) },
+	}
+	cells := Cells(regexp.MustCompile("^guarantees/c=16"))
+	require.Len(t, cells, 2)
+	checked, err := r.Check(t.Context(), cells)
+	require.NoError(t, err)
+	assert.Equal(t, 8, checked)
+	for round := range 2 {
+		samples, err := r.Round(t.Context(), cells, round)
+		require.NoError(t, err)
+		require.Len(t, samples, 8)
+		for _, s := range samples {
+			assert.Positive(t, s.Cycles, "%+v %s", s.Cell, s.Subject)
+			assert.Zero(t, s.Errors, "%+v %s", s.Cell, s.Subject)
+		}
+		require.NoError(t, set.AwaitEmpty(t.Context(), 0))
+	}
+	require.Empty(t, problems)
+
+	// What begins like a fence is a fence only to those who have some.
+	require.NoError(t, set.Client(0).Set(t.Context(), "redlock:fence:{a}", 1, time.Hour).Err())
+	spec, err := subject.Of(result.Fenced)
+	require.NoError(t, err)
+	require.NoError(t, r.empty(t.Context(), cells[0], spec))
+	spec, err = subject.Of(result.Redislock)
+	require.NoError(t, err)
+	spec.Guard = 10 * time.Millisecond // which makes it impatient
+	require.ErrorIs(t, r.empty(t.Context(), cells[0], spec), masters.ErrLeft)
+	require.NoError(t, set.AwaitEmpty(t.Context(), 0))
 }
 
 // Masters that hang or refuse do so for one turn only, and what that turn leaves

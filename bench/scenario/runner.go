@@ -111,6 +111,10 @@ func (r *Runner) turn(ctx context.Context, cell Cell, name result.Subject, round
 	if err != nil {
 		return sample, err
 	}
+	if len(spec.Stays) > 0 {
+		// After Close, when all has been answered: an answer may bring another key.
+		defer func() { err = errors.Join(err, r.Masters.Flush(ctx)) }()
+	}
 	closed := false
 	defer func() {
 		if !closed {
@@ -165,9 +169,10 @@ func run(ctx context.Context, l subject.Locker, t load.Turn) (*load.Outcome, err
 	return load.Run(ctx, l, t)
 }
 
-// empty waits until the masters have no key any more. Keys that stay are an
-// error, unless it is the subject's way to leave some; then they are told of.
-// Either way they are deleted, or they would be in the next subject's way.
+// empty waits until the masters have no key any more, but for those that are to stay.
+// Keys that are left are an error, unless it is the subject's way to leave some; then
+// they are told of. Either way they are deleted, or they would be in the next
+// subject's way.
 //
 // What a hung master was sent on a connection that was given up it may execute when it
 // goes on, after the release that came on another one. Such a key lives until its ttl,
@@ -177,7 +182,7 @@ func (r *Runner) empty(ctx context.Context, cell Cell, spec subject.Spec) error 
 	if cell.Hung > 0 && spec.Name == result.Quorumlock {
 		patience += subject.TTL
 	}
-	err := r.Masters.AwaitEmpty(ctx, patience)
+	err := r.Masters.AwaitOnly(ctx, spec.Stays, patience)
 	if err == nil || !errors.Is(err, masters.ErrLeft) {
 		return err
 	}

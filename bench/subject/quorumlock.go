@@ -2,42 +2,75 @@ package subject
 
 import (
 	"context"
+	"time"
 
 	"github.com/quorumlock/redlock/bench/result"
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// quorumlock is this library as in its README: Open, and the zero Config.
-type quorumlock struct{ *redlock.Redlock }
-
-var quorumlockSpec = Spec{
-	Name:    result.Quorumlock,
-	Open:    openQuorumlock,
-	Keys:    itself,
-	Refused: is(redlock.ErrHeld),
+// quorumlock is this library as in its README: Open, and the zero Config; or with
+// guarantees that are off by default.
+type quorumlock struct {
+	*redlock.Redlock
+	ttl time.Duration
 }
 
-func openQuorumlock(t Target) (Locker, error) {
-	urls := make([]string, len(t.Addrs))
-	for i, addr := range t.Addrs {
-		urls[i] = "redis://" + addr
+var (
+	quorumlockSpec = quorumlockWith(result.Quorumlock, redlock.Config{})
+	fencedSpec     = quorumlockWith(result.Fenced, redlock.Config{Fencing: true})
+	guardedSpec    = quorumlockWith(result.Guarded, redlock.Config{RestartGuard: guard})
+	bothSpec       = quorumlockWith(result.Both, redlock.Config{Fencing: true, RestartGuard: guard})
+)
+
+// guard is short because the comparison starts its masters itself, and has to wait
+// until they have been up for longer. What the guard costs does not depend on it.
+const guard = 3 * time.Second
+
+// What the guarantees keep on the masters: a fence for each key, and a marker for the
+// server.
+const (
+	fences = "redlock:fence:"
+	marker = "redlock:server"
+)
+
+func quorumlockWith(name result.Subject, config redlock.Config) Spec {
+	s := Spec{
+		Name:    name,
+		Keys:    itself,
+		Refused: is(redlock.ErrHeld),
+		Guard:   config.RestartGuard,
 	}
-	r, err := redlock.Open(urls, redlock.Config{})
-	if err != nil {
-		return nil, err
+	if config.Fencing {
+		s.Stays = append(s.Stays, fences)
 	}
-	return quorumlock{r}, nil
+	if config.RestartGuard > 0 {
+		s.Stays = append(s.Stays, marker)
+	}
+	ttl := s.LockTTL()
+	s.Open = func(t Target) (Locker, error) {
+		urls := make([]string, len(t.Addrs))
+		for i, addr := range t.Addrs {
+			urls[i] = "redis://" + addr
+		}
+		r, err := redlock.Open(urls, config)
+		if err != nil {
+			return nil, err
+		}
+		return quorumlock{r, ttl}, nil
+	}
+	return s
 }
 
-func (q quorumlock) Caller() Caller { return &quorumlockCaller{redlock: q.Redlock} }
+func (q quorumlock) Caller() Caller { return &quorumlockCaller{redlock: q.Redlock, ttl: q.ttl} }
 
 type quorumlockCaller struct {
 	redlock *redlock.Redlock
+	ttl     time.Duration
 	lock    *redlock.Lock
 }
 
 func (c *quorumlockCaller) Acquire(ctx context.Context, key string) (err error) {
-	c.lock, err = c.redlock.TryAcquire(ctx, key, TTL)
+	c.lock, err = c.redlock.TryAcquire(ctx, key, c.ttl)
 	return err
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// TTL is what every lock is acquired for: so long that none expires in a turn.
+// TTL is what every lock is acquired for, but for those with a guard: so long that
+// none expires in a turn.
 const TTL = 10 * time.Second
 
 // ErrHeld is how the bounds say that somebody else has the key. Libraries have
@@ -60,16 +61,40 @@ type Spec struct {
 	// LeavesStragglers: what this subject leaves behind on healthy masters is
 	// its own way of working, and is reported, not a failure of the comparison.
 	LeavesStragglers bool
+	// Stays is how the keys begin that are to outlive the locks. Somebody else has to
+	// delete them.
+	Stays []string
+	// Guard, if set, is how long this subject counts no votes of a master that has
+	// just started. It is the ttl of its locks too.
+	Guard time.Duration
+}
+
+// LockTTL is the ttl of the subject's locks.
+func (s Spec) LockTTL() time.Duration {
+	if s.Guard > 0 {
+		return s.Guard
+	}
+	return TTL
+}
+
+// Uptime is what masters must say of themselves before this subject counts their
+// votes: in whole seconds, which may be one too many, and the guard has a margin
+// for clocks that drift.
+func (s Spec) Uptime() time.Duration {
+	if s.Guard == 0 {
+		return 0
+	}
+	return s.Guard + 2*time.Second
 }
 
 // Patience is how long masters have to carry out what a subject has sent them
-// before what they still hold counts as left behind. It is below TTL, or keys
+// before what they still hold counts as left behind. It is below the ttl, or keys
 // would just run out; and short for a subject that is known to leave some.
 func (s Spec) Patience() time.Duration {
 	if s.LeavesStragglers {
-		return TTL / 20
+		return s.LockTTL() / 20
 	}
-	return TTL / 2
+	return s.LockTTL() / 2
 }
 
 // Of returns the Spec of a subject.
@@ -82,11 +107,12 @@ func Of(name result.Subject) (Spec, error) {
 	return Spec{}, fmt.Errorf("no subject %q", name)
 }
 
-// All lists the subjects, ours first.
+// All lists the subjects, ours first, and last what needs masters that have been up
+// for a while.
 func All() []Spec {
 	return []Spec{
 		quorumlockSpec, redsyncSpec, redsyncFailFastSpec, redislockSpec, rueidislockSpec,
-		floorSpec, ceilingSpec,
+		floorSpec, ceilingSpec, fencedSpec, guardedSpec, bothSpec,
 	}
 }
 
