@@ -62,6 +62,7 @@ func TestHeardComesWithTheTimeout(t *testing.T) {
 		heard := 0
 		r := g.Start(spec{Op: "op", Heard: func(*round) { heard++ }})
 		r.Wait(t.Context())
+		synctest.Wait() // who waits is woken first
 		assert.Equal(t, 1, heard)
 		g.Close(0)
 		assert.Equal(t, 1, heard)

@@ -113,7 +113,7 @@ func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duratio
 	if ctx == nil {
 		return 0, errNilContext
 	}
-	if err := checkKey(key); err != nil {
+	if err := r.cfg.checkKey(key); err != nil {
 		return 0, err
 	}
 	ttl, err := r.cfg.checkTTL(ttl)

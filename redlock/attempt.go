@@ -34,12 +34,11 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 
 	// Steps 2 and 3: the clock is read before the first byte leaves; no node
 	// can start its countdown earlier. The caller leaves at the decision.
-	b := bid{first: r.ask(ctx, cmd)}
-	if b.first.Tally().Outcome() == quorum.Won {
-		b.won = b.first
-	}
+	b := bid{first: r.ask(ctx, cmd, ttl)}
 	if r.cfg.Fencing {
 		r.propose(ctx, &b, cmd)
+	} else if b.first.Tally().Outcome() == quorum.Won {
+		b.won = b.first
 	}
 
 	if err := r.guard.duplicate(); err != nil {
@@ -66,7 +65,9 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 	reason, cause := ErrHeld, error(nil)
 	switch {
 	case b.won != nil:
-		reason = ErrExpired
+		reason, last = ErrExpired, b.won
+	case last.Tally().Outcome() == quorum.Won:
+		reason = ErrExpired // the proposal did
 	case last.Tally().Unavailable():
 		reason = ErrNoQuorum
 	}
@@ -77,14 +78,15 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 }
 
 // introduction is how long a Redlock's very first round waits for the nodes that a
-// majority did not need, or a quarter of NodeTimeout if that is shorter: enough for a
-// second connection to a server that has answered on the first.
+// majority did not need, or a quarter of NodeTimeout or of what is left of the lock's
+// validity if that is shorter: enough for a second connection to a server that has
+// answered on the first.
 const introduction = 50 * time.Millisecond
 
 // ask is the first round of an attempt. A Redlock's very first waits for the other nodes
 // a little, so that one server that is listed twice is an error from the start. That it
 // has one vote does not depend on this.
-func (r *Redlock) ask(ctx context.Context, cmd command) *quorum.Round[command] {
+func (r *Redlock) ask(ctx context.Context, cmd command, ttl time.Duration) *quorum.Round[command] {
 	if r.guard.met.Load() {
 		round := r.start(quorum.Spec[command]{Op: cmd})
 		round.Wait(ctx)
@@ -93,7 +95,8 @@ func (r *Redlock) ask(ctx context.Context, cmd command) *quorum.Round[command] {
 	all := make(chan struct{})
 	round := r.start(quorum.Spec[command]{Op: cmd, Heard: func(*quorum.Round[command]) { close(all) }})
 	round.Wait(ctx)
-	timer := r.cfg.Clock.NewTimer(min(introduction, r.cfg.NodeTimeout/4))
+	left := clock.Validity(ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)
+	timer := r.cfg.Clock.NewTimer(max(min(introduction, r.cfg.NodeTimeout/4, left/4), 0))
 	defer timer.Stop()
 	select {
 	case <-all:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
@@ -168,10 +169,14 @@ func ticks(c clock.Clock) (ok bool) {
 	return
 }
 
-// checkKey refuses the empty key: it is a caller's variable that was not set.
-func checkKey(key string) error {
-	if key == "" {
+// checkKey refuses the empty key, which is a caller's variable that was not set, and
+// the names of our own.
+func (c Config) checkKey(key string) error {
+	switch name := c.KeyPrefix + key; {
+	case key == "":
 		return errors.New("redlock: key is empty")
+	case key == markerName || strings.HasPrefix(name, fencePrefix):
+		return fmt.Errorf("redlock: key %q is reserved: nodes have %s and %s… for this library", short(key), markerName, fencePrefix)
 	}
 	return nil
 }

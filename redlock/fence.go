@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/slot"
@@ -17,9 +19,13 @@ type fence struct {
 	key       any // string: the fence's own key, in the slot of the lock's
 	token     any // int64: the one proposed, or, for a held lock, its own
 	retention any // int64: milliseconds
+
+	read time.Time // when the clock was read for the token
 }
 
 const (
+	fencePrefix = "redlock:fence:"
+
 	// maxToken is the highest that Lua, whose numbers are doubles, still tells from
 	// the next. As microseconds it is the year 2255.
 	maxToken = 1<<53 - 1
@@ -39,52 +45,57 @@ var (
 // newFence is for the first proposal on a key. The clock only makes it likely that
 // nobody has granted as much: that tokens grow does not depend on it.
 func (r *Redlock) newFence(key, name string) (*fence, error) {
-	token := r.tokens.next(key, r.micros())
+	now := r.cfg.Clock.Now()
+	token := r.tokens.next(key, now.UnixMicro())
 	if token > maxToken {
 		return nil, fmt.Errorf("redlock: acquire %q: Config.Clock is beyond the year 2255, where fencing tokens end", short(key))
 	}
 	return &fence{
-		key: slot.Sibling("redlock:fence:", name), token: token, retention: r.retention,
+		key: slot.Sibling(fencePrefix, name), token: token, retention: r.retention, read: now,
 	}, nil
 }
-
-func (r *Redlock) micros() int64 { return r.cfg.Clock.Now().UnixMicro() }
 
 // propose goes on with a bid whose first proposal has been decided. A node that
 // reports a fence as high as what was proposed has granted that to somebody: the next
 // proposal is above it, with the same value, so that nodes which granted the last one
 // grant this one too. The grants of each count for themselves. A majority for an
 // earlier proposal stands if a later one finds none, since that can only have made
-// its keys live longer.
+// its keys live longer. All of it takes no longer than NodeTimeout.
 func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
-	for range reproposals {
+	for n := 0; ; n++ {
 		last, token := b.last(), cmd.fence.token.(int64)
+		if last.Tally().Outcome() == quorum.Won && r.fresh(last) {
+			b.won = last
+		}
 		top := int64(0)
 		if last.Refused() {
 			top = highest(last)
 		}
-		if top > 0 || len(b.more) > 0 {
-			r.tokens.note(cmd.resource, max(top, token), r.micros())
+		now := r.cfg.Clock.Now()
+		if top > 0 || n > 0 {
+			r.tokens.note(cmd.resource, max(top, token), now.UnixMicro())
 		}
-		if top < token || r.hopeless(last) || ctx.Err() != nil {
-			return
-		}
-		ttl := millisDuration(cmd.ttl)
-		if clock.Validity(ttl, r.cfg.Clock.Now().Sub(b.first.Start()), r.cfg.Drift) <= 0 {
+		elapsed := now.Sub(b.first.Start())
+		if top < token || n == reproposals || r.hopeless(last) || ctx.Err() != nil ||
+			elapsed >= r.cfg.NodeTimeout || clock.Validity(millisDuration(cmd.ttl), elapsed, r.cfg.Drift) <= 0 {
 			return
 		}
 		// Never below the clock, however old the attempt: with a master that forgot
 		// its fence, the clock is what the order rests on.
 		next := *cmd.fence
-		next.token = max(top+1, r.micros())
+		next.token, next.read = max(top+1, now.UnixMicro()), now
 		cmd.fence = &next
 		round := r.start(quorum.Spec[command]{Op: cmd})
 		b.more = append(b.more, round)
-		round.Wait(ctx)
-		if round.Tally().Outcome() == quorum.Won {
-			b.won = round
-		}
+		r.waitFor(ctx, round, r.cfg.NodeTimeout-elapsed)
 	}
+}
+
+// fresh reports whether a proposal was decided within NodeTimeout of the clock's reading
+// that it rests on; this goroutine may have been asleep in between. Where a node has
+// forgotten its fence, tokens grow as far as proposals are that young.
+func (r *Redlock) fresh(round *quorum.Round[command]) bool {
+	return round.Decided().Sub(round.Op().fence.read) <= r.cfg.NodeTimeout
 }
 
 // highest is the highest fence that a node has reported instead of granting.
@@ -113,8 +124,9 @@ func (r *Redlock) hopeless(round *quorum.Round[command]) bool {
 // client's clock: afterwards the clock is higher by itself. It saves the proposals
 // that would be in vain; nothing depends on it.
 type tokens struct {
-	mu   sync.Mutex
-	seen map[string]int64
+	mu    sync.Mutex
+	seen  map[string]int64
+	swept int64 // when it was last looked through for old ones
 }
 
 // maxSeen bounds what clocks that are far ahead make us remember. It is some
@@ -143,10 +155,9 @@ func (t *tokens) note(key string, token, now int64) {
 		t.seen = map[string]int64{}
 	}
 	if _, known := t.seen[key]; !known && len(t.seen) >= maxSeen {
-		for k, token := range t.seen {
-			if token < now {
-				delete(t.seen, k)
-			}
+		if now-t.swept >= time.Second.Microseconds() {
+			t.swept = now
+			maps.DeleteFunc(t.seen, func(_ string, token int64) bool { return token < now })
 		}
 		if len(t.seen) >= maxSeen {
 			return

@@ -372,3 +372,73 @@ func TestAcquireWaitsWithFencing(t *testing.T) {
 		assert.NoError(b, b.lock.Do(ctx, key, ttl, func(context.Context) error { return nil }))
 	})
 }
+
+// However often it proposes, an attempt takes no longer than NodeTimeout.
+func TestProposalsShareANodeTimeout(t *testing.T) {
+	virtually(t, 5, fencing, func(b *bed) {
+		b.warm()
+		high := time.Now().Add(time.Hour).UnixMicro()
+		b.stall(3, 4)
+		b.delay(10*time.Millisecond, 10*time.Millisecond)
+		for i := range 3 { // each proposal finds another node ahead
+			require.NoError(b, b.redis(i).Set(fenceKey, fmt.Sprint(high+int64(i)*1000)))
+			b.masters.Master(i).Delay(10*time.Millisecond, time.Duration(10+50*i)*time.Millisecond)
+		}
+		assert.LessOrEqual(b, took(func() { _, _ = b.lock.TryAcquire(ctx, key, ttl) }), nodeTimeout+time.Second/10)
+	})
+}
+
+// sleepy is the clock of a process that stands still once, right after it has read it.
+type sleepy struct {
+	clock.Clock
+	sleep func()
+}
+
+func (c *sleepy) Now() time.Time {
+	now := c.Clock.Now()
+	if sleep := c.sleep; sleep != nil {
+		c.sleep = nil
+		sleep()
+	}
+	return now
+}
+
+// A proposal whose clock was read long before it was sent is worth nothing: with a
+// master that forgot its fence, that clock is what the order rests on.
+func TestAnOldProposalIsNone(t *testing.T) {
+	virtually(t, 5, fencing, func(b *bed) {
+		clk := &sleepy{Clock: clock.System()}
+		slow := b.client(redlock.Config{Fencing: true, Clock: clk})
+		b.release(b.take(slow))
+		var later *redlock.Lock
+		clk.sleep = func() {
+			time.Sleep(20 * time.Second)
+			later = b.take(b.lock)
+			b.release(later)
+			for i := range 5 {
+				b.redis(i).Del(fenceKey) // forgotten
+			}
+		}
+		_, err := slow.TryAcquire(ctx, key, ttl)
+		assert.ErrorIs(b, err, redlock.ErrExpired)
+		b.settle()
+		assert.Empty(b, b.has(key))
+		time.Sleep(time.Microsecond)
+		l := b.take(slow)
+		assert.Greater(b, l.FencingToken(), later.FencingToken())
+		b.release(l)
+	})
+}
+
+// The names of what nodes keep for us are no keys.
+func TestReservedKeys(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		for _, key := range []string{"redlock:server", "redlock:fence:{orders}"} {
+			_, err := b.lock.TryAcquire(ctx, key, ttl)
+			assert.ErrorContains(b, err, `redlock: key "`+key+`" is reserved`)
+		}
+		l, err := b.client(redlock.Config{KeyPrefix: "p:"}).TryAcquire(ctx, "redlock:fence:{orders}", ttl)
+		require.NoError(b, err)
+		b.release(l)
+	})
+}

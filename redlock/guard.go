@@ -32,16 +32,16 @@ type guard struct {
 	margin  time.Duration
 	journal *journal
 
-	met atomic.Bool // the first operation has waited for all nodes to be identified
+	met   atomic.Bool  // the first operation has waited for all nodes to be identified
+	twins atomic.Int32 // servers that are another node's too
 
 	mu    sync.Mutex
 	nodes [][]*server // those behind each node; more than one behind a Cluster
-	twins int         // servers that are another node's too
 }
 
 // believed is how long a live connection's server is taken for the one that it said it
 // is. A server that is demoted and promoted again loses what it had by loading the
-// other's data, which takes longer: Redis waits 5 s before it begins
+// other's data, which takes longer: Redis 7 waits 5 s before it begins
 // (repl-diskless-sync-delay).
 const believed = time.Second
 
@@ -100,7 +100,7 @@ func (s *server) meet(now sighting, heard time.Time) (only, replaced bool) {
 	before, known := s.identity, s.known
 	// Who was never a replica is there since it started. Who was can be somebody new to
 	// us by the node's marker, or as a shard behind a Cluster that we know another of.
-	replaced = known && before != now.identity ||
+	replaced = known && now.follows(before) ||
 		!known && now.promoted && (now.stranger() || g.metBehind(s.node))
 	if !known || before.run != now.run {
 		s.started = time.Time{}
@@ -109,7 +109,7 @@ func (s *server) meet(now sighting, heard time.Time) (only, replaced bool) {
 	if started := heard.Add(granularity - now.uptime); s.started.IsZero() || started.Before(s.started) {
 		s.started = started
 	}
-	if since, ok := now.dated(); ok && (replaced || !known) {
+	if since, ok := now.dated(); ok && (replaced || !known && now.promoted) {
 		s.changed = heard.Add(-since)
 	} else if replaced {
 		s.changed = heard
@@ -135,18 +135,22 @@ func (g *guard) metBehind(node int) bool {
 // one server, the first to say so keeps its votes until it is found to be another, so
 // there is never a round in which both count.
 func (g *guard) findTwin(s *server) {
+	before := s.twin
 	if s.twin != nil {
 		s.twin = nil
-		g.twins--
+		g.twins.Add(-1)
 	}
 	for node, others := range g.nodes {
 		for _, o := range others {
-			if node != s.node && o.known && o.twin == nil && o.run == s.run {
-				s.twin = o
-				g.twins++
-				g.journal.warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
-				return
+			if node == s.node || !o.known || o.twin != nil || o.run != s.run {
+				continue
 			}
+			s.twin = o
+			g.twins.Add(1)
+			if before != o {
+				g.journal.warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
+			}
+			return
 		}
 	}
 }
@@ -162,6 +166,9 @@ func (s *server) doubt(err error) {
 // standing is why the votes of what is sent at a time do not count; nil if they do.
 func (s *server) standing(sent time.Time) error {
 	g := s.guard
+	if !g.on() && g.twins.Load() == 0 {
+		return nil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -223,11 +230,11 @@ func (g *guard) sooner(pause time.Duration) time.Duration {
 
 // duplicate is ErrDuplicateNode, with both nodes' names, if two are one server.
 func (g *guard) duplicate() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.twins == 0 {
+	if g.twins.Load() == 0 {
 		return nil
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for _, servers := range g.nodes {
 		for _, s := range servers {
 			if s.twin != nil {

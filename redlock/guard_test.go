@@ -262,17 +262,19 @@ func TestAFreshClientKnowsOfAPromotion(t *testing.T) {
 func TestNoMarkerIsNoReason(t *testing.T) {
 	virtually(t, 3, guarded, func(b *bed) {
 		require.NoError(b, b.masters.Master(2).FailOver())
-		b.release(b.take(b.lock))
+		l := b.take(b.lock)
 		for _, n := range b.lock.Nodes() {
 			assert.NoError(b, n.Servers[0].Err)
 		}
-		b.release(b.take(b.lock)) // writes
+		b.release(l)
 		for i := range 3 {
 			assert.True(b, b.redis(i).Exists("redlock:server"))
 			require.NoError(b, b.masters.Master(i).Restart())
 		}
 		time.Sleep(quarantine + time.Second)
-		b.release(b.take(b.client(guarded)))
+		for range 2 { // the first writes new markers, by which the second is not kept out
+			b.release(b.take(b.client(guarded)))
+		}
 	})
 	virtually(t, 1, redlock.Config{KeyPrefix: "p:", RestartGuard: guardFor}, func(b *bed) {
 		b.warm()
@@ -283,6 +285,41 @@ func TestNoMarkerIsNoReason(t *testing.T) {
 		b.warm()
 		b.warm()
 		assert.Empty(b, b.redis(0).Keys(), "without the guard there is none")
+	})
+}
+
+// One batch is enough to write a marker, also over the only connection of a client.
+func TestTheMarkerIsWrittenAtOnce(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		client := b.masters.Master(0).Client(func(o *redis.Options) { o.PoolSize = 1 })
+		r, err := redlock.New([]redis.UniversalClient{client}, guarded)
+		require.NoError(b, err)
+		l := b.take(r)
+		b.settle()
+		assert.True(b, b.redis(0).Exists("redlock:server"))
+		b.release(l)
+		require.NoError(b, r.Close())
+	})
+}
+
+// Who knows of a promotion tells others, though a client that did not has been there and
+// left a marker without a time.
+func TestAMarkerIsGivenATime(t *testing.T) {
+	virtually(t, 3, guarded, func(b *bed) {
+		b.warm()
+		b.masters.Master(2).Miniredis().Del("redlock:server")
+		require.NoError(b, b.masters.Master(2).FailOver())
+		b.release(b.take(b.client(guarded))) // does not know
+		for range 2 {                        // knows
+			l := b.take(b.lock)
+			b.settle()
+			b.release(l)
+		}
+		fresh := b.client(guarded)
+		l := b.take(fresh)
+		b.settle()
+		assert.ErrorContains(b, fresh.Nodes()[2].Servers[0].Err, "another server took over")
+		b.release(l)
 	})
 }
 
@@ -342,6 +379,18 @@ func TestInfoThatIsNotPermitted(t *testing.T) {
 		forbid(b)
 		b.release(b.take(b.lock))
 	})
+	// Another error is told as it is, and what is no marker is none.
+	virtually(t, 1, guarded, func(b *bed) {
+		_, err := b.redis(0).Lpush("redlock:server", "x")
+		require.NoError(b, err)
+		b.release(b.take(b.lock))
+		b.redis(0).SetError("LOADING Redis is loading the dataset in memory")
+		time.Sleep(time.Second)
+		_, err = b.lock.TryAcquire(ctx, key, ttl)
+		assert.ErrorContains(b, err, "LOADING")
+		assert.NotContains(b, text(err), "+info")
+		b.redis(0).SetError("")
+	})
 }
 
 func TestATTLAboveTheGuardIsRefused(t *testing.T) {
@@ -396,6 +445,18 @@ func TestTheFirstOperationWaitsALittle(t *testing.T) {
 		b.masters.Kill(1)
 		assert.Equal(b, 90*time.Millisecond, took(func() { b.release(b.take(b.lock)) }), "20 to shake hands, 10 each, and the wait")
 		assert.Equal(b, 20*time.Millisecond, took(func() { b.release(b.take(b.lock)) }), "once")
+	})
+}
+
+// That wait is no longer than a lock can afford.
+func TestTheFirstOperationDoesNotWaitALockAway(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.delay(time.Millisecond, time.Millisecond)
+		b.stall(0)
+		l, err := b.lock.TryAcquire(ctx, key, 60*time.Millisecond)
+		require.NoError(b, err)
+		assert.Greater(b, time.Until(l.Until()), 20*time.Millisecond)
+		b.release(l)
 	})
 }
 

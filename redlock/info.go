@@ -23,6 +23,14 @@ type sighting struct {
 	now  time.Time // by the server's clock; zero: nobody asked
 }
 
+// follows reports whether the server has taken another's place, or its own after it was a
+// replica. A master gets a new replication id also when its first replica comes, for a
+// backup perhaps, and when its backlog is freed an hour after the last one left; those
+// leave no second one.
+func (s *sighting) follows(before identity) bool {
+	return before.run != s.run || before.replication != s.replication && s.promoted
+}
+
 var errNoIdentity = errors.New("answers INFO without saying which server it is")
 
 // readServer and readReplication take what they need out of a section.

@@ -31,6 +31,11 @@ type marker struct {
 
 func (id identity) String() string { return id.run + ":" + id.replication }
 
+func (m marker) identity() identity {
+	run, replication, _ := strings.Cut(m.id, ":")
+	return identity{run, replication}
+}
+
 func (m marker) String() string { return fmt.Sprintf("%s %d", m.id, m.since) }
 
 // readMarker reads a marker's text; what is none says nothing.
@@ -52,17 +57,21 @@ func (s *sighting) dated() (since time.Duration, ok bool) {
 }
 
 // stranger reports that another server was there before.
-func (s *sighting) stranger() bool { return s.mark.id != "" && s.mark.id != s.identity.String() }
+func (s *sighting) stranger() bool { return s.mark.id != "" && s.follows(s.mark.identity()) }
 
 // remark is the marker that should be there instead; empty if it is right. new tells
 // that the server was somebody else when we last looked.
 func (s *sighting) remark(new bool) string {
 	m := marker{id: s.identity.String()}
 	switch {
-	case s.now.IsZero() || s.mark.id == m.id:
+	case s.now.IsZero():
+		return ""
+	case s.mark.id == m.id && !(new && s.mark.since == 0):
 		return ""
 	case new || s.stranger():
 		m.since = s.now.UnixMilli()
+	case s.mark.id != "":
+		m.since = s.mark.since // the same server by another name
 	}
 	return m.String()
 }

@@ -9,7 +9,7 @@ import (
 
 func TestMarkers(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
-	s := sighting{identity: identity{"run", "replication"}, now: now}
+	s := sighting{identity: identity{"run", "replication"}, now: now, promoted: true}
 	for _, c := range []struct {
 		name, text string
 		new        bool
@@ -22,6 +22,7 @@ func TestMarkers(t *testing.T) {
 		{"its own", "run:replication 990000", false, false, 10 * time.Second, ""},
 		{"its own, from the future", "run:replication 1990000", false, false, 0, ""},
 		{"its own, without a time", "run:replication 0", false, false, -1, ""},
+		{"its own, without a time, and we know who was there", "run:replication 0", true, false, -1, "run:replication 1000000"},
 		{"another's", "other:replication 990000", false, true, -1, "run:replication 1000000"},
 		{"from before it was promoted", "run:other 990000", false, true, -1, "run:replication 1000000"},
 		{"garbage", "garbage", false, false, -1, "run:replication 0"},
@@ -38,6 +39,20 @@ func TestMarkers(t *testing.T) {
 		}
 		assert.Equal(t, c.remark, s.remark(c.new), c.name)
 	}
+	// A master's replication id changes too when a first replica comes, for a backup.
+	s.promoted, s.mark = false, readMarker("run:other 990000")
+	assert.False(t, s.stranger())
+	assert.Equal(t, "run:replication 990000", s.remark(false))
 	s.now = time.Time{}
 	assert.Empty(t, s.remark(true), "without the guard nobody asked")
+}
+
+func TestWhoFollowsWhom(t *testing.T) {
+	now := sighting{identity: identity{"run", "replication"}}
+	assert.False(t, now.follows(identity{"run", "replication"}))
+	assert.True(t, now.follows(identity{"other", "replication"}))
+	assert.False(t, now.follows(identity{"run", "before a backup"}))
+	now.promoted = true
+	assert.True(t, now.follows(identity{"run", "when it was a replica"}))
+	assert.False(t, now.follows(identity{"run", "replication"}))
 }

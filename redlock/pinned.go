@@ -117,7 +117,6 @@ func behind(unknown, batch []*call) (again []*call) {
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
 	sent := p.check.now()
-	p.check.mark(&p.wire)
 	asks := p.check.due(sent)
 	if asks {
 		p.check.ask(&p.wire)
@@ -147,6 +146,10 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		default:
 			ok = c.Op().answer(c, cmd, err, standing) && ok
 		}
+	}
+	if mark := p.check.remark(); ok && mark != nil {
+		err := p.conn.Process(ctx, mark) // callers have left
+		ok = err == nil || answered(err)
 	}
 	if ok { // otherwise the connection is dropped, and go-redis may be at it still
 		p.wire.reset()

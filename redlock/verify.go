@@ -15,7 +15,7 @@ type verification struct {
 
 	asked bool      // since it was due
 	at    time.Time // when it last answered; zero: it has not, or the answer was no good
-	write string    // what the next batch has to write to the marker
+	write string    // what is to be written to the marker
 
 	questions []question // those of the batch under way
 	seen      sighting   // what they were answered
@@ -73,18 +73,18 @@ func (v *verification) ask(w *wire) {
 	}
 }
 
-// mark has the batch write the marker, if that is wrong. If it gets lost, the next
-// verification finds it wrong again.
-func (v *verification) mark(w *wire) {
+// remark is the command that writes the marker, if that was wrong, for behind the batch.
+// If it gets lost, the next verification finds it wrong again.
+func (v *verification) remark() (cmd redis.Cmder) {
 	if v.write == "" {
-		return
+		return nil
 	}
 	args := []any{"set", v.marker, v.write}
 	if readMarker(v.write).since == 0 {
 		args = append(args, "nx") // somebody may have come with a time
 	}
-	w.out = append(w.out, newQuestion(nil, args...))
 	v.write = ""
+	return newQuestion(nil, args...)
 }
 
 // heard takes the answers, which are there before those of the batch: batchErr is that
@@ -102,7 +102,9 @@ func (v *verification) heard(batchErr error) {
 			err = scrub(batchErr, "") // a failed handshake leaves each command as it was
 		case err == nil:
 			err = q.take(answer)
-		case answered(err):
+		case says(err, "WRONGTYPE"):
+			err = q.take("") // it is no marker
+		case says(err, "NOPERM"), says(err, "ERR unknown command"):
 			err = forbidden{q.Name(), scrub(err, "")}
 		default:
 			err = scrub(err, "")
@@ -123,7 +125,6 @@ func (v *verification) heard(batchErr error) {
 // reconnected has the next batch ask. Whoever only looks for servers that are listed
 // twice need not know again after a connection was given back in good order.
 func (v *verification) reconnected(broken bool) {
-	v.write = "" // it was about the server at the end of that connection
 	if broken || v.server.guard.on() {
 		v.asked, v.at = false, time.Time{}
 	}
