@@ -14,13 +14,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/history"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 const (
 	shortestTTL = 300 * time.Millisecond
-	longestTTL  = time.Second
 	nodeTimeout = 60 * time.Millisecond
 	workers     = 4
 
@@ -28,7 +28,7 @@ const (
 	hang = 30 * time.Second
 )
 
-var keys = []string{"left", "right"}
+var keys = []string{"left", "right", "up", "down", "front", "back"}
 
 // clientConfig is what a client process is told at its start.
 type clientConfig struct {
@@ -40,6 +40,12 @@ type clientConfig struct {
 	// Hold, if set, is all that the client does: it locks the key for this
 	// long and keeps it.
 	Hold time.Duration
+
+	Keys    int           // how many of keys it contends for
+	Longest time.Duration // ttl
+	Fencing bool
+	Guard   time.Duration // redlock.Config.RestartGuard
+	Ahead   time.Duration // of the machine's clock, or behind it
 }
 
 // settle is what a client is told on its standard input when the storm is over.
@@ -78,7 +84,10 @@ func runClient(config string) error {
 	}()
 
 	var err error
-	c.locks, err = redlock.Open(c.config.URLs, redlock.Config{NodeTimeout: nodeTimeout})
+	c.locks, err = redlock.Open(c.config.URLs, redlock.Config{
+		NodeTimeout: nodeTimeout, Fencing: c.config.Fencing, RestartGuard: c.config.Guard,
+		Clock: clock.Skewed(clock.System(), 1, c.config.Ahead),
+	})
 	if err != nil {
 		return err
 	}
@@ -102,7 +111,7 @@ func runClient(config string) error {
 func (c *client) work(ctx context.Context, worker int) {
 	dice := rand.New(rand.NewPCG(c.config.Seed, uint64(c.config.Client*workers+worker)))
 	for ctx.Err() == nil {
-		key, ttl := keys[dice.IntN(len(keys))], drawTTL(dice)
+		key, ttl := keys[dice.IntN(c.config.Keys)], drawTTL(dice, c.config.Longest)
 		patience := time.Duration(0)
 		if dice.IntN(4) > 0 {
 			patience = 50*time.Millisecond + upTo(dice, time.Second)
@@ -116,17 +125,17 @@ func (c *client) work(ctx context.Context, worker int) {
 }
 
 // drawTTL prefers short ones: more happens.
-func drawTTL(dice *rand.Rand) time.Duration {
+func drawTTL(dice *rand.Rand, longest time.Duration) time.Duration {
 	part := dice.Float64()
-	return (shortestTTL + time.Duration(part*part*part*float64(longestTTL-shortestTTL))).Truncate(time.Millisecond)
+	return (shortestTTL + time.Duration(part*part*part*float64(longest-shortestTTL))).Truncate(time.Millisecond)
 }
 
 // live shows that every key can be had once nothing fails any more.
 func (c *client) live() error {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	for _, key := range keys {
-		h, err := c.acquire(ctx, key, longestTTL, hang)
+	for _, key := range keys[:c.config.Keys] {
+		h, err := c.acquire(ctx, key, c.config.Longest, hang)
 		if err != nil {
 			return fmt.Errorf("client %d: after the storm: %w", c.config.Client, err)
 		}

@@ -22,9 +22,9 @@ type draw struct {
 }
 
 // drawFault rolls the dice. Mostly few masters are struck; now and then a majority.
-func drawFault(dice *rand.Rand, masters, seats int) draw {
+func drawFault(dice *rand.Rand, kinds []kind, masters, seats int) draw {
 	d := draw{
-		kind:  drawKind(dice),
+		kind:  drawKind(dice, kinds),
 		nodes: dice.Perm(masters),
 		place: dice.IntN(seats),
 		pair:  dice.IntN(2) == 0,
@@ -39,7 +39,7 @@ func drawFault(dice *rand.Rand, masters, seats int) draw {
 	many := majority + dice.IntN(masters-majority+1)
 	// The wires of one client fail more often in a majority, and for longer: it is cut
 	// off, and may be wrong about its locks, while the others go on and can prove it.
-	odds, longer := 12, upTo(dice, longestTTL)
+	odds, longer := 12, upTo(dice, time.Second)
 	if d.pair && d.kind.wire != nil {
 		odds = 2
 		d.lasts += longer
@@ -52,7 +52,28 @@ func drawFault(dice *rand.Rand, masters, seats int) draw {
 	return d
 }
 
-func drawKind(dice *rand.Rand) *kind {
+// The streams of a seed's dice, beside 0 for the faults and those of the clients'
+// workers.
+const (
+	forgetStream = 1 << 40
+	clockStream  = 1 << 41
+)
+
+// drawAmnesia draws which masters forget next, one or two, and after what time somebody
+// does again: with five masters, such that a majority is out of quarantine most of the
+// time. Before, the other draw keeps as many as a majority can do without from
+// everybody, so that what is granted meanwhile rests on those that forget.
+func drawAmnesia(dice *rand.Rand, masters int) (gap, forget draw) {
+	nodes, spare := dice.Perm(masters), (masters-1)/2
+	few := 1 + dice.IntN(max(1, min(2, spare)))
+	pause := quarantine/4 + upTo(dice, quarantine/2)
+	forget = draw{kind: &amnesia, nodes: nodes[:few], pause: 5 * pause / time.Duration(masters)}
+	lasts := shortestTTL/2 + upTo(dice, shortestTTL)
+	gap = draw{kind: kindOf("stall"), nodes: nodes[masters-spare:], lasts: lasts, lose: true, pause: lasts}
+	return gap, forget
+}
+
+func drawKind(dice *rand.Rand, kinds []kind) *kind {
 	sum := 0
 	for _, k := range kinds {
 		sum += k.weight

@@ -5,6 +5,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/quorumlock/redlock/internal/history"
 )
@@ -21,8 +22,8 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{name: "crash", weight: 12, master: crash},
-	{name: "crash and forget", weight: 6, master: forget},
+	{name: crashes, weight: 12, master: crash},
+	{name: forgets, weight: 6, master: forget},
 	{name: "hang", weight: 12, master: stop},
 	{name: "flush scripts", weight: 5, master: flushScripts},
 	{name: "stall", weight: 12, wire: stall},
@@ -35,6 +36,25 @@ var kinds = []kind{
 	{name: "kill client", weight: 6, client: killClient},
 }
 
+// Those that not every storm has.
+const (
+	crashes = "crash"
+	forgets = "crash and forget"
+)
+
+// amnesia is beyond what Redlock promises without the restart guard. It is not drawn
+// among the others but has a pace of its own.
+var amnesia = kind{name: "amnesia", master: forgetAtOnce}
+
+func kindOf(name string) *kind {
+	return &kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
+}
+
+// kindsBut lists the kinds of faults without those of the names.
+func kindsBut(names ...string) []kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return slices.Contains(names, k.name) })
+}
+
 // crash kills a master, which comes back with its memory.
 func crash(s *storm, m *master, d draw) error {
 	m.Kill()
@@ -45,13 +65,17 @@ func crash(s *storm, m *master, d draw) error {
 // forget kills a master, which comes back without its memory after every key that it
 // had has expired, as docs/safety.md demands. The end of the storm does not
 // shorten that.
-func forget(_ *storm, m *master, _ draw) error {
+func forget(s *storm, m *master, _ draw) error {
 	m.Kill()
-	wait(context.Background(), longestTTL)
-	if err := m.wipe(); err != nil {
-		return err
-	}
-	return m.Restart()
+	wait(context.Background(), s.terms.longest)
+	return m.forgotten()
+}
+
+// forgetAtOnce kills a master, which comes back without its memory while others rely
+// on that.
+func forgetAtOnce(_ *storm, m *master, _ draw) error {
+	m.Kill()
+	return m.forgotten()
 }
 
 func stop(s *storm, m *master, d draw) error {
@@ -117,7 +141,7 @@ func pauseClient(s *storm, p *seat, d draw) error {
 	}
 	tell(history.Paused)
 	p.member.pause()
-	wait(s.ctx, longestTTL+d.lasts)
+	wait(s.ctx, s.terms.longest+d.lasts)
 	p.member.resume()
 	tell(history.Resumed)
 	return nil

@@ -26,6 +26,7 @@ type field struct {
 	clock   trueTime
 	log     history.Log
 	seed    uint64
+	terms   terms
 	masters []*master
 	seats   []*seat
 	clients atomic.Int64 // numbers given so far
@@ -54,12 +55,12 @@ type wire struct {
 }
 
 // newField starts the masters; the seats are empty.
-func newField(t *testing.T, masters, seats int, seed uint64) *field {
+func newField(t *testing.T, masters, seats int, seed uint64, terms terms) *field {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short leaves out the tests on real redis-server processes")
 	}
-	f := &field{T: t, clock: trueTime{monotonic()}, seed: seed}
+	f := &field{T: t, clock: trueTime{monotonic()}, seed: seed, terms: terms}
 	for range seats {
 		f.seats = append(f.seats, &seat{})
 	}
@@ -85,8 +86,10 @@ func patient(o *redis.Options) {
 // seatClient starts a client in the seat, which must be empty. The test ends with
 // its end, however the test ends.
 func (f *field) seatClient(s *seat, hold time.Duration) error {
+	number := int(f.clients.Add(1))
 	config := clientConfig{
-		Client: int(f.clients.Add(1)), Epoch: f.clock.epoch, Seed: f.seed, Hold: hold,
+		Client: number, Epoch: f.clock.epoch, Seed: f.seed, Hold: hold,
+		Keys: f.terms.keys, Longest: f.terms.longest, Fencing: f.terms.fencing, Guard: f.terms.guard, Ahead: f.terms.ahead(f.seed, number),
 	}
 	for _, w := range s.wires {
 		config.URLs = append(config.URLs, "redis://"+w.Addr())
@@ -121,12 +124,12 @@ func (f *field) fault(text string, begun time.Duration, client, node int) {
 	f.log.Add(history.Event{At: begun, Kind: history.Fault, Until: f.clock.now(), Client: client, Node: node, Text: text})
 }
 
-// await returns when a client has told of such an event.
+// await returns when the client, or anyone if it is 0, has told of such an event.
 func (f *field) await(kind history.Kind, client int) {
 	f.Helper()
 	told := func() bool {
 		return slices.ContainsFunc(f.log.Events(), func(e history.Event) bool {
-			return e.Kind == kind && e.Client == client
+			return e.Kind == kind && (client == 0 || e.Client == client)
 		})
 	}
 	require.Eventually(f, told, hang, 5*time.Millisecond, "client %d: never %s", client, kind)
@@ -135,8 +138,16 @@ func (f *field) await(kind history.Kind, client int) {
 // wipe takes a dead master's memory.
 func (m *master) wipe() error { return os.RemoveAll(filepath.Join(m.Dir(), "appendonlydir")) }
 
-// expectEmpty waits until no master has a key. All keys have a ttl, so this is
-// an event that comes by itself.
+// forgotten starts a dead master without its memory.
+func (m *master) forgotten() error {
+	if err := m.wipe(); err != nil {
+		return err
+	}
+	return m.Restart()
+}
+
+// expectEmpty waits until no master has a key, but for those that are there to stay.
+// All of locks have a ttl, so this is an event that comes by itself.
 func (f *field) expectEmpty() {
 	f.Helper()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), hang, errors.New("keys are left"))
@@ -147,6 +158,7 @@ func (f *field) expectEmpty() {
 		for {
 			// Not DBSIZE, which counts the expired ones that nobody has asked for.
 			left, err := m.admin.Keys(ctx, "*").Result()
+			left = slices.DeleteFunc(left, f.terms.keeps)
 			if err == nil && len(left) == 0 {
 				break
 			}

@@ -23,13 +23,19 @@ type hold struct {
 // tell writes down what has just happened or is about to.
 func (h *hold) tell(kind history.Kind, until time.Duration, err error) {
 	e := history.Event{At: h.clock.now(), Kind: kind, Client: h.config.Client, Op: h.op, Key: h.key, Until: until}
+	if h.lock != nil {
+		e.Token = h.lock.FencingToken()
+	}
 	if err != nil {
 		e.Err = err.Error()
 	}
 	h.add(e)
 }
 
-func (h *hold) until() time.Duration { return h.clock.of(h.lock.Until()) }
+func (h *hold) until() time.Duration { return h.trueTime(h.lock.Until()) }
+
+// trueTime is when the client's clock shows t.
+func (h *hold) trueTime(t time.Time) time.Duration { return h.clock.of(t.Add(-h.config.Ahead)) }
 
 // use does one of the things that a holder may do. Most are brief, or little would
 // happen.
@@ -45,7 +51,7 @@ func (h *hold) use(ctx context.Context, dice *rand.Rand) {
 		}
 		for range 1 + dice.IntN(3) {
 			h.wait(ctx, upTo(dice, step))
-			h.extend(ctx, shortestTTL+upTo(dice, longestTTL-shortestTTL))
+			h.extend(ctx, shortestTTL+upTo(dice, h.config.Longest-shortestTTL))
 		}
 		if long {
 			h.overstay(ctx, dice)
@@ -101,7 +107,7 @@ func (h *hold) keepAlive(ctx context.Context, d time.Duration) {
 		case <-look.C:
 			if until := h.lock.Until(); until.After(last) {
 				last = until
-				h.tell(history.Renewed, h.clock.of(until), nil)
+				h.tell(history.Renewed, h.trueTime(until), nil)
 			}
 		case <-end.C:
 			return

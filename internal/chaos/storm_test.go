@@ -14,8 +14,10 @@ type storm struct {
 	*field
 	ctx         context.Context // ends with the storm
 	work        sync.WaitGroup
-	struck      map[string]int // how many faults of each kind
 	begun, over time.Duration
+
+	mu     sync.Mutex
+	struck map[string]int // how many faults of each kind
 }
 
 // rage returns when the storm has lasted for d and every fault is over.
@@ -23,21 +25,39 @@ func (f *field) rage(d time.Duration) *storm {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	s := &storm{field: f, ctx: ctx, begun: f.clock.now(), struck: map[string]int{}}
-	dice := rand.New(rand.NewPCG(f.seed, 0))
+	var forgetting sync.WaitGroup
+	if f.terms.amnesia {
+		forgetting.Go(s.forget)
+	}
+	kinds, dice := kindsBut(f.terms.without...), rand.New(rand.NewPCG(f.seed, 0))
 	for ctx.Err() == nil {
-		next := drawFault(dice, len(f.masters), len(f.seats))
+		next := drawFault(dice, kinds, len(f.masters), len(f.seats))
 		s.strike(next)
 		wait(ctx, next.pause)
 	}
+	forgetting.Wait()
 	s.over = f.clock.now()
 	s.work.Wait()
 	return s
 }
 
+// forget has masters restart without their memory, again and again.
+func (s *storm) forget() {
+	dice := rand.New(rand.NewPCG(s.seed, forgetStream))
+	for s.ctx.Err() == nil {
+		gap, forget := drawAmnesia(dice, len(s.masters))
+		s.strike(gap)
+		wait(s.ctx, gap.pause)
+		for !s.strike(forget) && s.ctx.Err() == nil {
+			wait(s.ctx, 10*time.Millisecond) // another fault has it
+		}
+		wait(s.ctx, forget.pause)
+	}
+}
+
 // strike begins a fault on each of those that it is drawn for, but not on those that
-// another fault has already.
-func (s *storm) strike(d draw) {
-	struck := false
+// another fault has already. It reports whether that was anybody.
+func (s *storm) strike(d draw) (struck bool) {
 	switch {
 	case d.kind.master != nil:
 		for _, i := range d.nodes {
@@ -60,8 +80,11 @@ func (s *storm) strike(d draw) {
 		struck = s.begin(d, &seat.busy, seat, 0, func() error { return d.kind.client(s, seat, d) })
 	}
 	if struck {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.struck[d.kind.name]++
 	}
+	return struck
 }
 
 // begin runs a fault and tells of it when it is over. It reports whether it could.

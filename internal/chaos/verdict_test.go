@@ -38,20 +38,61 @@ func lost(events []history.Event) (n int) {
 	return n
 }
 
+// broken says how many violations there are, and of which rules.
+func broken(violations []history.Violation) string {
+	n := map[string]int{}
+	for _, v := range violations {
+		n[v.Rule]++
+	}
+	text := fmt.Sprintf("%d violations", len(violations))
+	for i, rule := range slices.Sorted(maps.Keys(n)) {
+		text += fmt.Sprintf("%s %s %d", [...]string{":", ","}[min(i, 1)], rule, n[rule])
+	}
+	return text
+}
+
+// grants counts the locks that were granted from one instant to another, and measures
+// the longest time in which none was.
+func grants(events []history.Event, from, to time.Duration) (n int, drought time.Duration) {
+	last := from
+	for _, e := range events {
+		if e.Kind == history.Granted && from <= e.At && e.At < to {
+			n++
+			drought, last = max(drought, e.At-last), e.At
+		}
+	}
+	return n, max(drought, to-last)
+}
+
 // report says in a line what the clients did, and in another what befell them.
-func (s *storm) report(events []history.Event, violations int) {
+func (s *storm) report(events []history.Event, violations []history.Violation) {
 	n := tally(events)
-	s.Logf("seed %d, %v, %d clients, %d masters: %d acquisitions tried, %d granted, %d extended, %d not, "+
-		"%d renewals seen, %d released, %d lost or lapsed; %d violations",
-		s.seed, (s.over - s.begun).Round(time.Second), len(s.seats), len(s.masters),
-		n[history.Asked], n[history.Granted], n[history.Extended], n[history.NotExtended],
-		n[history.Renewed], n[history.Released], lost(events), violations)
+	during, drought := grants(events, s.begun, s.over)
+	s.Logf("%s storm, seed %d, %v, %d clients, %d masters: %d acquisitions tried, %d granted, %d of them in the storm "+
+		"and at most %v without any, %d extended, %d not, %d renewals seen, %d released, %d lost or lapsed; %s",
+		s.terms.name, s.seed, (s.over - s.begun).Round(time.Second), len(s.seats), len(s.masters),
+		n[history.Asked], n[history.Granted], during, drought.Round(10*time.Millisecond),
+		n[history.Extended], n[history.NotExtended],
+		n[history.Renewed], n[history.Released], lost(events), broken(violations))
 	total, parts := 0, []string(nil)
 	for _, name := range slices.Sorted(maps.Keys(s.struck)) {
 		total += s.struck[name]
 		parts = append(parts, fmt.Sprintf("%s %d", name, s.struck[name]))
 	}
 	s.Logf("%d faults: %s", total, strings.Join(parts, ", "))
+	if s.terms.amnesia {
+		s.Logf("%d masters forgot what they had granted, and were back at once", forgetful(events))
+	}
+}
+
+// forgetful counts the masters that forgot at once, each time they did.
+func forgetful(events []history.Event) (n int) {
+	for _, e := range events {
+		if e.Kind == history.Fault && e.Text == amnesia.name {
+			n++
+		}
+	}
+	return n
 }
 
 // near is how long before and after a violation is of interest, and shown how many
@@ -107,12 +148,13 @@ func (f *field) keep(events []history.Event) (path string, err error) {
 // expectWork fails a storm that proves nothing, as nobody held a lock in it.
 func (s *storm) expectWork(events []history.Event) {
 	s.Helper()
-	granted := 0
-	for _, e := range events {
-		if e.Kind == history.Granted && s.begun <= e.At && e.At < s.over {
-			granted++
-		}
-	}
+	granted, _ := grants(events, s.begun, s.over)
 	assert.NotZero(s, granted, "nothing was granted during the storm")
 	assert.NotEmpty(s, s.struck, "nothing failed during the storm")
+	assert.Equal(s, s.terms.amnesia, forgetful(events) > 0, "masters that forgot at once")
+	for _, l := range history.Locks(events) {
+		if !assert.Equal(s, s.terms.fencing, l.Token != 0, "%v has token %d", l, l.Token) {
+			break
+		}
+	}
 }

@@ -16,7 +16,18 @@ type bug struct {
 }
 
 // mutants are all bugs.
-var mutants = slices.Concat(in(locking), in(fenced, "--fencing"), in(guarded, "--guard", "--fencing=false", "--nodes", "3", "--clients", "4", "--faults", "amnesia,fail-over,fail-back,pause,refuse,replace"))
+var mutants = slices.Concat(
+	in(locking),
+	in(fenced, "--fencing"),
+	guardedBy(guarded, "amnesia,fail-over,fail-back,pause,refuse,replace"),
+	guardedBy(promoted, "fail-back"),
+	guardedBy(fresh, "fail-over,replace,refuse,partition"),
+)
+
+// guardedBy has all clients use the guard, against these faults.
+func guardedBy(bugs []bug, faults string) []mutant {
+	return in(bugs, "--guard", "--fencing=false", "--nodes", "3", "--clients", "6", "--faults", faults)
+}
 
 // in says which runs show bugs.
 func in(bugs []bug, flags ...string) (all []mutant) {

@@ -117,7 +117,7 @@ func (p Plan) gap(events []history.Event, v history.Violation, f FaultPlan) Kind
 		return JumpAhead
 	case FailOver, FailBack:
 		for _, l := range v.Locks {
-			if met(events, l.Client, f.Node+1) >= f.At {
+			if met(events, l.Client, f.Node+1) >= f.At && withoutMarker(events, f) {
 				return Newcomer
 			}
 		}
@@ -130,6 +130,13 @@ func (p Plan) gap(events []history.Event, v history.Violation, f FaultPlan) Kind
 		}
 	}
 	return ""
+}
+
+// withoutMarker tells that the fault left a node without a marker.
+func withoutMarker(events []history.Event, f FaultPlan) bool {
+	return slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind == history.Fault && e.Text == unmarked && e.Node == f.Node+1 && f.At <= e.At
+	})
 }
 
 // met is when the node first executed something for the client.

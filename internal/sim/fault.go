@@ -78,11 +78,11 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 		begin, end = m.Kill, func() { w.must(m.Restart()) }
 	case FailOver:
 		text = "fails over to a replica that has heard of nothing"
-		begin, end = m.Kill, func() { forgetLatest(m, func() { w.must(m.FailOver()) }); w.jumped(f.Node, history.Never) }
+		begin, end = m.Kill, func() { w.forgetLatest(f.Node, func() { w.must(m.FailOver()) }); w.jumped(f.Node, history.Never) }
 	case FailBack:
 		text = "is a replica, and promoted without memory"
 		begin = m.Demote
-		end = func() { forgetLatest(m, m.Miniredis().FlushAll); w.jumped(f.Node, history.Never); m.Promote() }
+		end = func() { w.forgetLatest(f.Node, m.Miniredis().FlushAll); w.jumped(f.Node, history.Never); m.Promote() }
 	case AmnesiaOK, Amnesia:
 		text = "down, comes back without memory"
 		begin, end = m.Kill, func() { w.must(m.RestartEmpty()); w.jumped(f.Node, history.Never) }
@@ -108,13 +108,19 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	return begin, end, text
 }
 
+// unmarked is the text of a fault: whoever comes first after it cannot know of it.
+const unmarked = "nobody has left a marker"
+
 // forgetLatest has a replica take over that lacks the latest keys. The marker was written
 // long before them, and has been replicated.
-func forgetLatest(m *redlocktest.Master, takeOver func()) {
-	mark, err := m.Miniredis().Get(markerKey)
+func (w *world) forgetLatest(node int, takeOver func()) {
+	server := w.masters.Master(node).Miniredis()
+	mark, err := server.Get(markerKey)
 	takeOver()
 	if err == nil {
-		_ = m.Miniredis().Set(markerKey, mark)
+		_ = server.Set(markerKey, mark)
+	} else if w.plan.Guard > 0 {
+		w.log.Add(history.Event{At: w.now(), Kind: history.Fault, Node: node + 1, Text: unmarked})
 	}
 }
 
