@@ -104,15 +104,7 @@ func TestRealScriptFlushAndTokens(t *testing.T) {
 			done <- err
 		}()
 	}
-	for left := callers; left > 0; {
-		select {
-		case err := <-done:
-			left--
-			assert.NoError(t, err)
-		default:
-			f.flushScripts()
-		}
-	}
+	f.flushUntil(done, callers)
 	for i := range f.servers {
 		f.eventually("only the fences are left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == callers })
 	}

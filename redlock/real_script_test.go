@@ -68,15 +68,7 @@ func TestRealScriptFlushUnderLoad(t *testing.T) {
 			done <- nil
 		}()
 	}
-	for left := callers; left > 0; {
-		select {
-		case err := <-done:
-			left--
-			assert.NoError(t, err)
-		default:
-			f.flushScripts()
-		}
-	}
+	f.flushUntil(done, callers)
 	for i := range f.servers {
 		f.eventually("no key is left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == 0 })
 	}
@@ -115,4 +107,17 @@ func TestRealBusyNodes(t *testing.T) {
 	}
 	f.gone(key, f.all()...)
 	f.gone("held", f.all()...)
+}
+
+// flushUntil has the servers lose their scripts again and again, until so many are done.
+func (f *fleet) flushUntil(done <-chan error, left int) {
+	for left > 0 {
+		select {
+		case err := <-done:
+			left--
+			assert.NoError(f, err)
+		default:
+			f.flushScripts()
+		}
+	}
 }
