@@ -20,7 +20,7 @@ func TestStorm(t *testing.T) { innocent(t, plain, *stormFor) }
 
 // Tokens grow although clients' clocks are hours apart: the claim of docs/safety.md
 // under "The proof that tokens grow", with its assumptions.
-func TestFencedStorm(t *testing.T) { innocent(t, fenced, *stormFor/4) }
+func TestFencedStorm(t *testing.T) { innocent(t, fenced, *stormFor/3) }
 
 // With the restart guard masters may forget and be back at once: neither has a lock two
 // holders nor do tokens go back.
@@ -93,7 +93,7 @@ func ride(t *testing.T, terms terms, d time.Duration) (*storm, []history.Event, 
 // was not there.
 func TestAmnesiaIsFound(t *testing.T) {
 	const masters, forgetful = 5, 3
-	terms, seed := terms{keys: 1, longest: time.Second, fencing: true, skew: time.Hour}, uint64(1)
+	terms, seed := terms{keys: 1, fencing: true, skew: time.Hour}, uint64(1)
 	for terms.ahead(seed, 2) >= terms.ahead(seed, 1) {
 		seed++
 	}

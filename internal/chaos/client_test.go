@@ -21,6 +21,7 @@ import (
 
 const (
 	shortestTTL = 300 * time.Millisecond
+	longestTTL  = time.Second
 	nodeTimeout = 60 * time.Millisecond
 	workers     = 4
 
@@ -41,8 +42,7 @@ type clientConfig struct {
 	// long and keeps it.
 	Hold time.Duration
 
-	Keys    int           // how many of keys it contends for
-	Longest time.Duration // ttl
+	Keys    int // how many of keys it contends for
 	Fencing bool
 	Guard   time.Duration // redlock.Config.RestartGuard
 	Ahead   time.Duration // of the machine's clock, or behind it
@@ -111,7 +111,7 @@ func runClient(config string) error {
 func (c *client) work(ctx context.Context, worker int) {
 	dice := rand.New(rand.NewPCG(c.config.Seed, uint64(c.config.Client*workers+worker)))
 	for ctx.Err() == nil {
-		key, ttl := keys[dice.IntN(c.config.Keys)], drawTTL(dice, c.config.Longest)
+		key, ttl := keys[dice.IntN(c.config.Keys)], drawTTL(dice)
 		patience := time.Duration(0)
 		if dice.IntN(4) > 0 {
 			patience = 50*time.Millisecond + upTo(dice, time.Second)
@@ -125,9 +125,9 @@ func (c *client) work(ctx context.Context, worker int) {
 }
 
 // drawTTL prefers short ones: more happens.
-func drawTTL(dice *rand.Rand, longest time.Duration) time.Duration {
+func drawTTL(dice *rand.Rand) time.Duration {
 	part := dice.Float64()
-	return (shortestTTL + time.Duration(part*part*part*float64(longest-shortestTTL))).Truncate(time.Millisecond)
+	return (shortestTTL + time.Duration(part*part*part*float64(longestTTL-shortestTTL))).Truncate(time.Millisecond)
 }
 
 // live shows that every key can be had once nothing fails any more.
@@ -135,7 +135,7 @@ func (c *client) live() error {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
 	for _, key := range keys[:c.config.Keys] {
-		h, err := c.acquire(ctx, key, c.config.Longest, hang)
+		h, err := c.acquire(ctx, key, longestTTL, hang)
 		if err != nil {
 			return fmt.Errorf("client %d: after the storm: %w", c.config.Client, err)
 		}

@@ -39,7 +39,7 @@ func drawFault(dice *rand.Rand, kinds []kind, masters, seats int) draw {
 	many := majority + dice.IntN(masters-majority+1)
 	// The wires of one client fail more often in a majority, and for longer: it is cut
 	// off, and may be wrong about its locks, while the others go on and can prove it.
-	odds, longer := 12, upTo(dice, time.Second)
+	odds, longer := 12, upTo(dice, longestTTL)
 	if d.pair && d.kind.wire != nil {
 		odds = 2
 		d.lasts += longer

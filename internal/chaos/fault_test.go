@@ -65,9 +65,9 @@ func crash(s *storm, m *master, d draw) error {
 // forget kills a master, which comes back without its memory after every key that it
 // had has expired, as docs/safety.md demands. The end of the storm does not
 // shorten that.
-func forget(s *storm, m *master, _ draw) error {
+func forget(_ *storm, m *master, _ draw) error {
 	m.Kill()
-	wait(context.Background(), s.terms.longest)
+	wait(context.Background(), longestTTL)
 	return m.forgotten()
 }
 
@@ -141,7 +141,7 @@ func pauseClient(s *storm, p *seat, d draw) error {
 	}
 	tell(history.Paused)
 	p.member.pause()
-	wait(s.ctx, s.terms.longest+d.lasts)
+	wait(s.ctx, longestTTL+d.lasts)
 	p.member.resume()
 	tell(history.Resumed)
 	return nil

@@ -89,7 +89,7 @@ func (f *field) seatClient(s *seat, hold time.Duration) error {
 	number := int(f.clients.Add(1))
 	config := clientConfig{
 		Client: number, Epoch: f.clock.epoch, Seed: f.seed, Hold: hold,
-		Keys: f.terms.keys, Longest: f.terms.longest, Fencing: f.terms.fencing, Guard: f.terms.guard, Ahead: f.terms.ahead(f.seed, number),
+		Keys: f.terms.keys, Fencing: f.terms.fencing, Guard: f.terms.guard, Ahead: f.terms.ahead(f.seed, number),
 	}
 	for _, w := range s.wires {
 		config.URLs = append(config.URLs, "redis://"+w.Addr())

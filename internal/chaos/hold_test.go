@@ -51,7 +51,7 @@ func (h *hold) use(ctx context.Context, dice *rand.Rand) {
 		}
 		for range 1 + dice.IntN(3) {
 			h.wait(ctx, upTo(dice, step))
-			h.extend(ctx, shortestTTL+upTo(dice, h.config.Longest-shortestTTL))
+			h.extend(ctx, shortestTTL+upTo(dice, longestTTL-shortestTTL))
 		}
 		if long {
 			h.overstay(ctx, dice)

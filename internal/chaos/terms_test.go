@@ -11,8 +11,7 @@ import (
 // terms are those of a storm: how its clients are configured, and what may fail.
 type terms struct {
 	name    string
-	keys    int           // how many there are
-	longest time.Duration // ttl
+	keys    int // how many there are
 	fencing bool
 	guard   time.Duration // redlock.Config.RestartGuard
 	skew    time.Duration // a client's clock stands at most so far from the machine's
@@ -21,9 +20,10 @@ type terms struct {
 }
 
 const (
-	// guard is the longest ttl, as its documentation demands. At 1 s the uptime's whole
-	// seconds would do what the guard should.
-	guard = 2 * time.Second
+	// guard is the longest ttl, as its documentation demands. That a restart is noticed
+	// is what its storm shows. A quarantine of somewhat less than guard it would hardly
+	// see, since uptimes are in whole seconds; internal/sim is for that.
+	guard = longestTTL
 	// quarantine is the longest that a master's votes do not count after a restart: by
 	// its uptime, which is in whole seconds, it may be younger by one than it is.
 	quarantine = guard + time.Second
@@ -34,20 +34,17 @@ const (
 
 var (
 	// plain is a storm over locks without tokens.
-	plain = terms{name: "plain", keys: 2, longest: time.Second}
+	plain = terms{name: "plain", keys: 2}
 
 	// fenced is one whose clients' clocks are hours apart. Then fences must not be
 	// forgotten, and nothing but them keeps tokens in order.
-	fenced = terms{
-		name: "fenced", keys: 2, longest: time.Second, fencing: true, skew: time.Hour,
-		without: []string{forgets},
-	}
+	fenced = terms{name: "fenced", keys: 2, fencing: true, skew: time.Hour, without: []string{forgets}}
 
 	// guarded is one in which masters forget, again and again. As each restart is a
 	// quarantine, with memory or without, amnesia sets the pace of all of them. There are
 	// more keys, since who forgets must take one from somebody to be noticed.
 	guarded = terms{
-		name: "guarded", keys: len(keys), longest: guard, guard: guard, fencing: true, skew: agreeing,
+		name: "guarded", keys: len(keys), fencing: true, skew: agreeing, guard: guard,
 		amnesia: true, without: []string{crashes, forgets},
 	}
 
