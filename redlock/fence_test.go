@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -391,14 +392,13 @@ func TestProposalsShareANodeTimeout(t *testing.T) {
 // sleepy is the clock of a process that stands still once, right after it has read it.
 type sleepy struct {
 	clock.Clock
-	sleep func()
+	sleep atomic.Pointer[func()]
 }
 
 func (c *sleepy) Now() time.Time {
 	now := c.Clock.Now()
-	if sleep := c.sleep; sleep != nil {
-		c.sleep = nil
-		sleep()
+	if sleep := c.sleep.Swap(nil); sleep != nil {
+		(*sleep)()
 	}
 	return now
 }
@@ -411,7 +411,7 @@ func TestAnOldProposalIsNone(t *testing.T) {
 		slow := b.client(redlock.Config{Fencing: true, Clock: clk})
 		b.release(b.take(slow))
 		var later *redlock.Lock
-		clk.sleep = func() {
+		stand := func() {
 			time.Sleep(20 * time.Second)
 			later = b.take(b.lock)
 			b.release(later)
@@ -419,6 +419,8 @@ func TestAnOldProposalIsNone(t *testing.T) {
 				b.redis(i).Del(fenceKey) // forgotten
 			}
 		}
+		b.settle()
+		clk.sleep.Store(&stand)
 		_, err := slow.TryAcquire(ctx, key, ttl)
 		assert.ErrorIs(b, err, redlock.ErrExpired)
 		b.settle()
