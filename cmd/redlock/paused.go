@@ -143,7 +143,7 @@ func (o *outage) forgetful(ctx context.Context, s *step) (err error) {
 		s.add(r)
 		if second != nil {
 			if held.Context().Err() != nil {
-				return errors.New("A's lock ended before B had one")
+				return errors.New("the lock of A ended before B had one")
 			}
 			if _, err := b.release(ctx, second, 0); err != nil {
 				return err
