@@ -4,6 +4,7 @@
 //
 //	go run ./internal/mutants                  all of them
 //	go run ./internal/mutants quorum-too-small one
+//	go run ./internal/mutants -part 2/3        every third of them, from the second on
 //	go run ./internal/mutants -write docs/testing.md
 //
 // The exit status is 1 if a bug survives.
@@ -29,21 +30,25 @@ func main() {
 	seeds := flag.Int("seeds", 300, "how many seeds a bug has to be found in")
 	jobs := flag.Int("jobs", 2, "how many are hunted at a time")
 	write := flag.String("write", "", "put the table into this `file`, between its marks")
+	part := flag.String("part", "1/1", "which `part` of the table, of how many")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *seeds, *jobs, *write, flag.Args()); err != nil {
+	if err := run(ctx, *seeds, *jobs, *part, *write, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, seeds, jobs int, write string, names []string) error {
+func run(ctx context.Context, seeds, jobs int, part, write string, names []string) error {
 	dir, err := root(ctx)
 	if err != nil {
 		return err
 	}
-	hunted := slices.Clone(mutants)
+	hunted, err := share(mutants, part)
+	if err != nil {
+		return err
+	}
 	if len(names) > 0 {
 		hunted = slices.DeleteFunc(hunted, func(m mutant) bool { return !slices.Contains(names, m.name) })
 		if len(hunted) != len(names) {
@@ -79,6 +84,18 @@ func run(ctx context.Context, seeds, jobs int, write string, names []string) err
 		return fmt.Errorf("%d bugs survive", survivors)
 	}
 	return nil
+}
+
+// share is a part of all, such as 2/3, which is every third from the second on.
+func share(all []mutant, part string) (some []mutant, err error) {
+	n, of := 0, 0
+	if _, err := fmt.Sscanf(part, "%d/%d", &n, &of); err != nil || n < 1 || n > of {
+		return nil, fmt.Errorf("-part is %q, want one such as 2/3", part)
+	}
+	for i := n - 1; i < len(all); i += of {
+		some = append(some, all[i])
+	}
+	return some, nil
 }
 
 // catch is how a bug was found.

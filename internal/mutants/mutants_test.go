@@ -57,3 +57,20 @@ func TestTheTableHasItsPlace(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("no marks"), 0o666))
 	assert.ErrorContains(t, record(file, nil), "no place")
 }
+
+func TestThePartsAreAll(t *testing.T) {
+	names := map[string]bool{}
+	for _, part := range []string{"1/3", "2/3", "3/3"} {
+		some, err := share(mutants, part)
+		require.NoError(t, err)
+		for _, m := range some {
+			assert.False(t, names[m.name])
+			names[m.name] = true
+		}
+	}
+	assert.Len(t, names, len(mutants))
+	for _, bad := range []string{"", "0/3", "4/3", "x", "1/0"} {
+		_, err := share(mutants, bad)
+		assert.ErrorContains(t, err, "-part")
+	}
+}
