@@ -43,13 +43,16 @@ func (b *bid) ballots() []quorum.Ballot {
 	return ballots
 }
 
-// granted reports that a node was heard to grant one of the rounds.
-func (b *bid) granted(node int) bool {
-	has := func(round *quorum.Round[command]) bool { return round.Ballots()[node].Final == quorum.Granted }
-	for _, round := range b.more {
-		if has(round) {
+// grantedBefore reports that a node was heard to grant one of the rounds before the last.
+func (b *bid) grantedBefore(node int) bool {
+	for i := range b.more {
+		round := b.first
+		if i > 0 {
+			round = b.more[i-1]
+		}
+		if round.Ballots()[node].Final == quorum.Granted {
 			return true
 		}
 	}
-	return has(b.first)
+	return false
 }

@@ -33,7 +33,7 @@ func (r *Redlock) cleanUp(ctx context.Context, b *bid, ttl time.Duration, patien
 			lefts = append(lefts, 0) // was not asked: it may be free for all we know
 		case ballot.Final == quorum.Granted || ballot.Final == quorum.Refused:
 			answered[n], anyAnswered = true, true
-			anyGranted = anyGranted || b.granted(n)
+			anyGranted = anyGranted || ballot.Final == quorum.Granted || b.grantedBefore(n)
 		default:
 			silent[n], anySilent = true, true
 		}

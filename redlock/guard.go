@@ -147,6 +147,12 @@ func (s *server) standing(sent time.Time) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return s.stands(sent)
+}
+
+// stands is standing with mu held.
+func (s *server) stands(sent time.Time) error {
+	g := s.guard
 	switch {
 	case s.twin != nil:
 		return twinError{s.twin.name}

@@ -45,22 +45,19 @@ func (r *Redlock) Nodes() []NodeStatus {
 
 func (g *guard) status(node int, now time.Time) (all []ServerStatus) {
 	g.mu.Lock()
-	servers := append([]*server(nil), g.nodes[node]...)
-	g.mu.Unlock()
-	for _, s := range servers {
-		err := s.standing(now)
-		g.mu.Lock()
-		if s.known || s.err != nil {
-			status := ServerStatus{Addr: s.addr, RunID: s.run, Role: s.role, Heard: s.heard, Err: err}
-			if s.known {
-				status.Started = s.started.Add(-granularity)
-			}
-			if s.known && g.on() {
+	defer g.mu.Unlock()
+	for _, s := range g.nodes[node] {
+		if !s.known && s.err == nil {
+			continue
+		}
+		status := ServerStatus{Addr: s.addr, RunID: s.run, Role: s.role, Heard: s.heard, Err: s.stands(now)}
+		if s.known {
+			status.Started = s.started.Add(-granularity)
+			if g.on() {
 				status.Quarantine = s.quarantine()
 			}
-			all = append(all, status)
 		}
-		g.mu.Unlock()
+		all = append(all, status)
 	}
 	return all
 }
