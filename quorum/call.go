@@ -31,6 +31,9 @@ const (
 // the same.
 func (c *Call[T]) Op() *T { return &c.round.spec.Op }
 
+// Node is the node that is asked, by its place in the group.
+func (c *Call[T]) Node() int { return c.node }
+
 // Grant reports that the node did it: there is positive evidence in its reply.
 func (c *Call[T]) Grant(reply int64) { c.finish(Granted, reply, nil) }
 

@@ -133,6 +133,18 @@ func (r *Round[T]) Refused() bool {
 	return false
 }
 
+// Replied reports whether a node has answered that number by now.
+func (r *Round[T]) Replied(reply int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.calls {
+		if r.calls[i].reply == reply {
+			return true
+		}
+	}
+	return false
+}
+
 // SentToAll reports that every node was asked and its lane has sent the
 // operation, so that there is nothing to withdraw.
 func (r *Round[T]) SentToAll() bool {

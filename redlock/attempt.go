@@ -9,12 +9,14 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// attempt is the algorithm; docs/algorithm.md numbers its steps. With patient it
-// also returns after how long the nodes that refused could make a majority, and
-// waits for their answers to that.
-func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, patient bool) (_ *Lock, free time.Duration, _ error) {
+// attempt is the algorithm; docs/algorithm.md numbers its steps. With a wait it takes what
+// is ours in the queue, gives old back first, and keeps the place if it fails; without one it
+// is a newcomer's.
+//
+// A patient caller will try again. It also returns the value that it tried with, for the next to make sure that it is gone.
+func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w *wait, old string, patient bool) (_ *Lock, value string, _ error) {
 	if err := r.enter(); err != nil {
-		return nil, 0, opError("acquire", key, err)
+		return nil, "", opError("acquire", key, err)
 	}
 	defer r.attempts.Done()
 
@@ -22,14 +24,20 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 	// What an earlier attempt still has on its way can then not touch this one.
 	value, err := r.random.value()
 	if err != nil {
-		return nil, 0, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
+		return nil, "", fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
 	}
 	name := r.cfg.KeyPrefix + key
 	cmd := command{kind: kindAcquire, resource: key, key: name, value: value, ttl: millis(ttl)}
 	if r.cfg.Fencing {
 		if cmd.fence, err = r.newFence(key, name); err != nil {
-			return nil, 0, err
+			return nil, "", err
 		}
+	}
+	switch {
+	case w != nil:
+		cmd.queue, cmd.stance = w.queue, w.stance(old)
+	case r.cfg.Fair:
+		cmd.queue, cmd.stance = queueOf(name), r.newcomer(name)
 	}
 
 	// Steps 2 and 3: the clock is read before the first byte leaves; no node
@@ -42,8 +50,8 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 	}
 
 	if err := r.guard.duplicate(); err != nil {
-		r.cleanUp(ctx, &b, ttl, false)
-		return nil, 0, opError("acquire", key, err)
+		r.giveBack(ctx, &b, ttl, w, patient)
+		return nil, value, opError("acquire", key, err)
 	}
 
 	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
@@ -56,12 +64,15 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 		// may have been asleep since the decision.
 		if r.cfg.Clock.Now().Before(until) {
 			r.keeper.endAt(lock, until)
-			return lock, 0, nil
+			if w != nil {
+				w.won()
+			}
+			return lock, value, nil
 		}
 	}
 
 	// Step 5: no lock, so nothing may stay.
-	free = r.cleanUp(ctx, &b, ttl, patient)
+	r.giveBack(ctx, &b, ttl, w, patient)
 	reason, cause := ErrHeld, error(nil)
 	switch {
 	case b.won != nil:
@@ -74,7 +85,16 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, pa
 	if ctx.Err() != nil {
 		cause = context.Cause(ctx)
 	}
-	return nil, free, r.quorumError(last, reason, cause)
+	return nil, value, r.quorumError(last, reason, cause)
+}
+
+// bidding is a round of a bid. Who waits is told when all nodes have answered.
+func bidding(cmd command) quorum.Spec[command] {
+	spec := quorum.Spec[command]{Op: cmd}
+	if cmd.stance != nil && cmd.stance.wait != nil {
+		spec.Done = cmd.stance.wait.settled
+	}
+	return spec
 }
 
 // introduction is how long a Redlock's very first round waits for the nodes that a
@@ -88,12 +108,14 @@ const introduction = 50 * time.Millisecond
 // has one vote does not depend on this.
 func (r *Redlock) ask(ctx context.Context, cmd command, ttl time.Duration) *quorum.Round[command] {
 	if r.guard.met.Load() {
-		round := r.start(quorum.Spec[command]{Op: cmd})
+		round := r.start(bidding(cmd))
 		round.Wait(ctx)
 		return round
 	}
 	all := make(chan struct{})
-	round := r.start(quorum.Spec[command]{Op: cmd, Heard: func(*quorum.Round[command]) { close(all) }})
+	spec := bidding(cmd)
+	spec.Heard = func(*quorum.Round[command]) { close(all) }
+	round := r.start(spec)
 	round.Wait(ctx)
 	left := clock.Validity(ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)
 	timer := r.cfg.Clock.NewTimer(max(min(introduction, r.cfg.NodeTimeout/4, left/4), 0))

@@ -60,6 +60,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	for master := range parts {
 		if c.conns[master] == nil {
 			c.conns[master] = pin(master, c.at(address(master.Options())), "")
+			c.conns[master].wire.sharded = true
 		}
 		c.conns[master].take()
 	}

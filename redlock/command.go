@@ -23,8 +23,10 @@ type command struct {
 	resource string // as the caller names it
 	key      any    // string: as the nodes name it
 	value    string
-	ttl      any    // int64: milliseconds
-	fence    *fence // nil: without fencing
+	ttl      any     // int64: milliseconds
+	fence    *fence  // nil: without fencing
+	queue    *queue  // the key's; nil: it does not matter to this kind
+	stance   *stance // of who waits; nil: of who does not
 }
 
 type kind uint8
@@ -35,10 +37,12 @@ const (
 	kindExtend              // extend.lua
 	kindRelease             // release.lua: granted if the key was ours
 	kindCleanUp             // release.lua: granted if it is certain that ours is gone
+	kindStand               // queue.lua, with a place: gives the value back and waits
+	kindLeave               // queue.lua, with a place: gives the value back and waits no more
 )
 
 func (k kind) String() string {
-	return [...]string{"acquire", "top up", "extend", "release", "clean up"}[k]
+	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave"}[k]
 }
 
 func millisDuration(ms any) time.Duration { return time.Duration(ms.(int64)) * time.Millisecond }
@@ -47,6 +51,7 @@ func millis(ttl time.Duration) int64 { return int64(ttl / time.Millisecond) }
 
 var (
 	errHeldHere   = errors.New("has somebody else's value")
+	errQueued     = errors.New("has others waiting for it")
 	errNotHere    = errors.New("does not have our value")
 	errNoEvidence = errors.New("answered neither yes nor no")
 	errNoScript   = errors.New("does not keep our scripts")
@@ -60,6 +65,9 @@ var (
 // node's votes do not count, if they do not.
 func (c *command) answer(call *call, cmd *wireCmd, batchErr, standing error) (ok bool) {
 	err := cmd.Err()
+	if c.stance != nil && c.stance.wait != nil && (denied(err) || cmd.form.script != &queueScript) {
+		c.stance.wait.denied(call.Node(), err)
+	}
 	if err == nil {
 		if c.understand(call, cmd, standing) {
 			return true
@@ -99,7 +107,7 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr, standing error) (ok
 // count what a node without standing says to an acquisition, nor that it extended a
 // lock. That it has lost one, or has deleted it, is true all the same.
 func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
-	if c.kind <= kindTopUp && c.fence == nil {
+	if cmd.text != nil {
 		ok := string(cmd.text.Bytes()) == "OK"
 		switch {
 		case ok && standing != nil:
@@ -108,6 +116,9 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 			call.Grant(0)
 		}
 		return ok
+	}
+	if cmd.form.script == &queueScript {
+		return c.stood(call, cmd.number.Val(), standing)
 	}
 	reply, ok := cmd.number.Val().(int64)
 	switch {
@@ -119,10 +130,10 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 	case c.kind <= kindTopUp:
 		c.fenced(call, reply)
 		return true
-	case c.kind == kindCleanUp && reply <= 1:
+	case c.kind >= kindCleanUp && reply <= woke:
 		call.Grant(reply)
 		return true
-	case (c.kind == kindRelease || c.kind == kindExtend) && reply == 1:
+	case c.kind == kindRelease && reply == woke, (c.kind == kindRelease || c.kind == kindExtend) && reply == 1:
 		call.Grant(reply)
 		return true
 	case (c.kind == kindRelease || c.kind == kindExtend) && reply <= 0:
@@ -130,6 +141,41 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 		return true
 	}
 	return false
+}
+
+// woke is a release's reply if somebody waits for the key, and has been told.
+const woke = 2
+
+// stood reads the reply of queue.lua, and tells who waits what it says of the queue. The
+// key is not free to take on a node whose votes do not count.
+func (c *command) stood(call *call, reply any, standing error) bool {
+	a, ok := readAnswer(reply)
+	if !ok {
+		return false
+	}
+	if standing != nil {
+		a.verdict, a.left = answerHeld, -1
+	}
+	if w := c.stance.wait; w != nil && c.kind != kindLeave {
+		w.heard(call.Node(), a)
+	}
+	switch {
+	case c.kind != kindAcquire:
+		call.Grant(0)
+	case standing != nil:
+		call.Fail(standing)
+	case a.verdict == answerGranted:
+		call.Grant(0)
+	case a.verdict == answerFenced && a.fence >= maxToken:
+		call.Fail(errTokenEnd)
+	case a.verdict == answerFenced:
+		call.Refuse(a.fence, errFenced)
+	case a.verdict == answerHeld:
+		call.Refuse(a.fence, errHeldHere)
+	default:
+		call.Refuse(a.fence, errQueued)
+	}
+	return true
 }
 
 // fenced reads the reply of propose.lua.
@@ -168,6 +214,19 @@ func moved(err error) bool    { return says(err, "MOVED") }
 func permanent(err error) bool {
 	for _, prefix := range []string{"NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "ERR unknown command"} {
 		if says(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// denied reports that a server does not let us do what a script does.
+func denied(err error) bool {
+	if err == nil || !answered(err) {
+		return false
+	}
+	for _, words := range []string{"NOPERM", "ACL failure", "can't run this command", "nknown command", "nknown Redis command", "not allowed from script"} {
+		if strings.Contains(err.Error(), words) {
 			return true
 		}
 	}

@@ -77,6 +77,15 @@ type Config struct {
 	// wherever INFO is permitted.
 	RestartGuard time.Duration
 
+	// Fair has a newcomer join the queue of a key if there is one, so that nobody takes
+	// a lock ahead of those who wait: its first attempt, also that of TryAcquire, asks
+	// for a free key that nobody waits for. All clients that lock a key should agree.
+	//
+	// Defaults to false: the first attempt is SET NX, as with every other Redlock
+	// client, and takes the key if it comes in the instant between a release and the
+	// arrival of whom that woke.
+	Fair bool
+
 	// Clock tells the time, for every duration that the lock depends on.
 	//
 	// Defaults to clock.System.
@@ -175,8 +184,8 @@ func (c Config) checkKey(key string) error {
 	switch name := c.KeyPrefix + key; {
 	case key == "":
 		return errors.New("redlock: key is empty")
-	case key == markerName || strings.HasPrefix(name, fencePrefix):
-		return fmt.Errorf("redlock: key %q is reserved: nodes have %s and %s… for this library", short(key), markerName, fencePrefix)
+	case key == markerName || strings.HasPrefix(name, fencePrefix) || strings.HasPrefix(name, queuePrefix) || strings.HasPrefix(name, flagPrefix):
+		return fmt.Errorf("redlock: key %q is reserved: nodes have %s, %s…, %s… and %s… for this library", short(key), markerName, fencePrefix, queuePrefix, flagPrefix)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
 		next := *cmd.fence
 		next.token, next.read = max(top+1, now.UnixMicro()), now
 		cmd.fence = &next
-		round := r.start(quorum.Spec[command]{Op: cmd})
+		round := r.start(bidding(cmd))
 		b.more = append(b.more, round)
 		r.waitFor(ctx, round, r.cfg.NodeTimeout-elapsed)
 	}

@@ -150,6 +150,19 @@ func (s *server) standing(sent time.Time) error {
 	return s.stands(sent)
 }
 
+// counts reports whether the votes of a node count now, as far as is known. Of a Cluster
+// it is not known which of its servers has the key.
+func (g *guard) counts(node int) bool {
+	if !g.on() {
+		return true
+	}
+	now := g.clock.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	servers := g.nodes[node]
+	return len(servers) != 1 || servers[0].stands(now) == nil
+}
+
 // stands is standing with mu held.
 func (s *server) stands(sent time.Time) error {
 	g := s.guard
@@ -192,22 +205,22 @@ func (s *server) why(now time.Time) string {
 	return fmt.Sprintf("%s %v ago", what, max(now.Sub(began), 0).Round(100*time.Millisecond))
 }
 
-// sooner is a pause that ends with the next quarantine, if that ends before it.
-func (g *guard) sooner(pause time.Duration) time.Duration {
+// ends is when the next quarantine does; zero if there is none.
+func (g *guard) ends() (next time.Time) {
 	if !g.on() {
-		return pause
+		return next
 	}
 	now := g.clock.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, servers := range g.nodes {
 		for _, s := range servers {
-			if until := s.quarantine(); s.known && now.Before(until) {
-				pause = min(pause, until.Sub(now))
+			if until := s.quarantine(); s.known && now.Before(until) && (next.IsZero() || until.Before(next)) {
+				next = until
 			}
 		}
 	}
-	return pause
+	return next
 }
 
 var errReplica = errors.New("is a replica")

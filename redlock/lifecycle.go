@@ -36,6 +36,7 @@ func (l *Lock) endNow(cause error) {
 // lose ends the lock because it is lost; mu is held.
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
+		l.r.turns.pass(l)
 		l.r.journal.warn("lock lost", "key", short(l.key), "cause", bare(cause))
 	}
 }
@@ -196,7 +197,11 @@ func (l *Lock) topUp(extension *quorum.Round[command], ttl time.Duration) {
 }
 
 func (l *Lock) command(k kind, ttl time.Duration) command {
-	return command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
+	c := command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
+	if k == kindRelease {
+		c.queue = queueOf(l.name.(string))
+	}
+	return c
 }
 
 // ended is the error of an operation on a lock that is over.

@@ -39,6 +39,8 @@ type Lock struct {
 
 	keepAlive bool
 
+	passed bool // its line goes on; the turns', under their lock
+
 	// The keeper's, under its lock.
 	ends, renews appointment
 }
@@ -166,7 +168,10 @@ func (l *Lock) Release(ctx context.Context) error {
 		return l.ended("release", ErrReleased)
 	}
 	round.Wait(context.Background())
-	l.r.turns.free(l.key)
+	if round.Replied(woke) {
+		l.r.told.note(l.key)
+	}
+	l.r.turns.pass(l)
 
 	tally := round.Tally()
 	switch {

@@ -17,6 +17,8 @@ type node struct {
 	carrier quorum.Carrier[command]
 	meet    func(at func(addr string) *server) // tells the carrier whom it talks to
 	attach  func(unreachable func(error), reachable func()) (detach func())
+	station func(e *ears, node int) station // listens to it
+	sharded bool
 }
 
 // newNode makes a node of a client, or says why that client cannot be one.
@@ -32,11 +34,11 @@ func newNode(client redis.UniversalClient, prefix string) (n node, err error) {
 		opt := client.Options()
 		s := &standalone{client: client, sharing: opt.PoolSize == 1 || opt.MaxActiveConns == 1}
 		meet := func(at func(string) *server) { s.conn = pin(client, at(address(opt)), prefix+markerName) }
-		return node{addr: address(opt), carrier: s, meet: meet, attach: s.attach}, nil
+		return node{addr: address(opt), carrier: s, meet: meet, attach: s.attach, station: listenTo(client)}, nil
 	case *redis.ClusterClient:
 		c := &cluster{client: client, conns: map[*redis.Client]*pinned{}}
 		meet := func(at func(string) *server) { c.at = at }
-		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c, meet: meet}, nil
+		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c, meet: meet, station: listenToShards(client), sharded: true}, nil
 	case nil:
 		return node{}, fmt.Errorf("is nil")
 	case *redis.Ring:

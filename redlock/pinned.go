@@ -47,7 +47,7 @@ func (p *pinned) rest() {
 	if p.conn != nil {
 		_ = p.conn.Close() // the pool's now, either way
 		p.conn, p.pipe = nil, nil
-		p.wire = wire{loaded: p.wire.loaded}
+		p.wire = wire{loaded: p.wire.loaded, sharded: p.wire.sharded, plain: p.wire.plain}
 	}
 }
 
@@ -116,6 +116,7 @@ func behind(unknown, batch []*call) (again []*call) {
 // not have.
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
+	p.wire.recover(p.check.server.guard.clock)
 	sent := p.check.now()
 	asks := p.check.due(sent)
 	if asks {
@@ -144,6 +145,9 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		case moved(cmd.Err()):
 			elsewhere = append(elsewhere, c)
 		default:
+			if denied(cmd.Err()) && cmd.form.script == &queueScript {
+				p.wire.plain = p.check.server.guard.clock.Now()
+			}
 			ok = c.Op().answer(c, cmd, err, standing) && ok
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -27,6 +28,11 @@ type Redlock struct {
 
 	tokens    tokens
 	retention any // int64: milliseconds for which fences are kept
+
+	ears      *ears
+	tickets   tickets
+	told      told
+	clustered bool // a node is a Cluster
 
 	journal *journal
 
@@ -86,7 +92,13 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 			n.addr = fmt.Sprintf("%s (%d)", n.addr, times)
 		}
 		r.nodes = append(r.nodes, n)
+		r.clustered = r.clustered || n.sharded
 	}
+	id, err := r.random.value()
+	if err != nil {
+		return nil, fmt.Errorf("redlock: Config.Rand: %w", err)
+	}
+	r.ears = newEars(r, strings.ReplaceAll(id, "-", "")[:idLength])
 
 	carriers := make([]quorum.Carrier[command], len(r.nodes))
 	r.guard = newGuard(cfg, len(r.nodes), r.journal)
@@ -136,6 +148,7 @@ func (r *Redlock) Close() error {
 	defer close(r.ended)
 
 	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
+	r.ears.close()
 	r.keeper.stop()
 	_ = r.keeps.Wait() // first, so that no lock is between the keeper's hands
 	var releases []*quorum.Round[command]
@@ -155,6 +168,17 @@ func (r *Redlock) Close() error {
 		errs = append(errs, f())
 	}
 	return errors.Join(errs...)
+}
+
+// idLength is how much of a UUID tells the Redlocks apart that wait for one key: 60 bits.
+const idLength = 16
+
+// names are ours in the queue for a key; see stance.
+func (r *Redlock) names(name string) (who, sharded any) {
+	if r.clustered {
+		sharded = shardChannel(r.ears.id, name) + " " + name
+	}
+	return r.ears.id + " " + name, sharded
 }
 
 var errNotMade = errors.New("redlock: not made by New or Open")

@@ -321,7 +321,7 @@ func (s *scripted) answer(args []string) []byte {
 		s.sets = append(s.sets, args)
 	case strings.HasPrefix(name, "eval") && len(args) == 6:
 		op, well = "extend", ":1\r\n"
-	case strings.HasPrefix(name, "eval") && len(args) == 5:
+	case strings.HasPrefix(name, "eval") && len(args) == 7:
 		op, well = "release", ":1\r\n"
 	}
 	if op == "" || op != s.op {

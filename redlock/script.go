@@ -1,6 +1,9 @@
 package redlock
 
-import _ "embed"
+import (
+	_ "embed"
+	"strings"
+)
 
 // script is a Lua script by its text and by the hash under which servers cache
 // it. The hashes are constants, checked by a test: computing SHA-1 at run time
@@ -14,8 +17,18 @@ var (
 	extendText string
 	//go:embed propose.lua
 	proposeText string
+	//go:embed queue.lua
+	queueText string
+	//go:embed wake.lua
+	wakeText string
 
-	releaseScript = script{releaseText, "304c5304751be58e18bb99b17ebb984d937235a7"}
+	releaseScript = script{including(wakeText, releaseText), "f59fde1a79b3b5f166298604cf720488472ce8bd"}
 	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
 	proposeScript = script{proposeText, "a165f6136459a09773412d0ba592a3bcb9933ef1"}
+	queueScript   = script{including(wakeText, queueText), "b7b38a984bfe904a125167a1a30b3aa5b69d5ec6"}
 )
+
+// including puts wake.lua where a script asks for it: scripts cannot call each other.
+func including(wake, text string) string {
+	return strings.Replace(text, "--include wake.lua\n", wake, 1)
+}

@@ -6,24 +6,25 @@ import (
 )
 
 // turns lines up the goroutines of one Redlock that want the same key, first come
-// first served: only the first of each line asks the nodes. Sixty that ask side by
-// side split the votes between them until nobody ever gets a majority.
+// first served: only the first of each line asks the nodes, when the lock that the one
+// before it got is over. So a process stands in the nodes' queue once for a key, and hands
+// the lock over within itself while nobody else waits.
 type turns struct {
 	mu    sync.Mutex
 	lines map[string]*line
 }
 
-// line is those who want one key.
+// line is those who want one key, and who has it.
 type line struct {
 	places []*place
+	holder *Lock // of Acquire's; nil: nobody here
+	wait   *wait // the line's place in the nodes' queue; nil: none
 	reason error // why the last attempt was in vain; nil before there was one
 }
 
 // place is somebody's place in a line.
 type place struct {
-	first chan struct{} // closed when everybody in front has left; nil: nobody was
-	nudge chan struct{} // holds one hint that the key may be free; nil before a failure
-	free  bool          // such a hint from before the first failure
+	first chan struct{} // closed when it is his turn; nil: it was at once
 }
 
 func newTurns() *turns { return &turns{lines: map[string]*line{}} }
@@ -44,59 +45,92 @@ func (t *turns) join(key string) *place {
 	return p
 }
 
-// leave gives a place up, wherever it is in the line.
+// leave gives a place up, wherever it is in the line, and with the last one also that in
+// the nodes' queue.
 func (t *turns) leave(key string, p *place) {
+	if w := t.drop(key, p); w != nil {
+		w.giveUp()
+	}
+}
+
+// drop returns the place in the nodes' queue if nobody is left to take it over.
+func (t *turns) drop(key string, p *place) (over *wait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lines[key]
 	i := slices.Index(l.places, p)
 	l.places = slices.Delete(l.places, i, i+1)
-	switch {
-	case len(l.places) == 0:
-		delete(t.lines, key)
-	case i == 0:
-		close(l.places[0].first)
+	if len(l.places) == 0 {
+		over, l.wait = l.wait, nil
 	}
+	if i == 0 && l.holder == nil {
+		t.next(key, l)
+	} else if len(l.places) == 0 && l.holder == nil {
+		delete(t.lines, key)
+	}
+	return over
 }
 
-// free tells the first in line that key was released here.
-func (t *turns) free(key string) {
+// next lets the first in line go; mu is held.
+func (t *turns) next(key string, l *line) {
+	if len(l.places) == 0 {
+		delete(t.lines, key)
+		return
+	}
+	close(l.places[0].first)
+}
+
+// hold gives up the first place for the lock. The line goes on when that is over.
+func (t *turns) hold(key string, p *place, lock *Lock) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lines[key]
-	switch {
-	case l == nil:
-	case l.places[0].nudge == nil:
-		l.places[0].free = true
-	default:
-		select {
-		case l.places[0].nudge <- struct{}{}:
-		default: // a hint that was not taken yet serves as well
-		}
+	l.places = slices.Delete(l.places, 0, 1)
+	l.holder, l.reason = lock, nil
+	if lock.passed {
+		l.holder = nil
+		t.next(key, l)
 	}
 }
 
-// failed notes for the line why p, its first one, tried in vain. From then on p
-// has a nudge.
-func (t *turns) failed(key string, p *place, reason error) {
+// pass lets the line go on, as the lock is over.
+func (t *turns) pass(lock *Lock) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lock.passed = true
+	if l := t.lines[lock.key]; l != nil && l.holder == lock {
+		l.holder = nil
+		t.next(lock.key, l)
+	}
+}
+
+// wait is the line's place in the nodes' queue, and queue sets it.
+func (t *turns) wait(key string) *wait {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lines[key].wait
+}
+
+func (t *turns) queue(key string, w *wait) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines[key].wait = w
+}
+
+// failed notes for the line why its first one tried in vain.
+func (t *turns) failed(key string, reason error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lines[key].reason = reason
-	if p.nudge == nil {
-		p.nudge = make(chan struct{}, 1)
-		if p.free {
-			p.nudge <- struct{}{}
-		}
-	}
 }
 
-// reason is why the line waits. Before anybody has tried, somebody of this Redlock
-// is about to.
+// reason is why the line waits. Before anybody has tried, somebody of this Redlock has
+// the key or is about to try.
 func (t *turns) reason(key string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if reason := t.lines[key].reason; reason != nil {
-		return reason
+	if l := t.lines[key]; l != nil && l.reason != nil {
+		return l.reason
 	}
 	return ErrHeld
 }

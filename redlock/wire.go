@@ -2,8 +2,11 @@ package redlock
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/clock"
 )
 
 // wireCmd is a command as go-redis takes it. It is sent at most once: go-redis
@@ -16,16 +19,36 @@ import (
 // go-redis writes as the string it is, and which no hook prints.
 type wireCmd struct {
 	redis.Cmder
+	form   form
 	text   *redis.ZeroCopyStringCmd // of a SET
 	number *redis.Cmd               // of a script; any type, so that a string is not taken for a number
 	args   []any                    // go-redis' own
 
 	verb, script any // a script by its hash, or whole
 	keys         any // int: how many
-	value        string
+	value, old   string
 
 	buf [8]byte // room for the text
 }
+
+// form is which arguments a command has.
+type form struct {
+	script *script // nil: SET
+	keys   int
+	args   int // others
+}
+
+var (
+	formSet         = form{}
+	formPropose     = form{&proposeScript, 2, 5}
+	formExtend      = form{&extendScript, 1, 2}
+	formExtendFence = form{&extendScript, 2, 4}
+	formRelease     = form{&releaseScript, 3, 1}
+	formTry         = form{&queueScript, 3, 6}
+	formTryFence    = form{&queueScript, 4, 8}
+	formStand       = form{&queueScript, 3, 4} // and leave
+	actions         = [...]any{kindAcquire: "try", kindStand: "stand", kindLeave: "leave"}
+)
 
 func (*wireCmd) NoRetry() bool { return true }
 
@@ -36,16 +59,19 @@ func newSet() *wireCmd {
 	return c
 }
 
-// newScriptCall makes a call of a script with so many keys and arguments.
-func newScriptCall(verb, script string, keys, arguments int) *wireCmd {
-	c := &wireCmd{verb: verb, script: script, keys: keys, args: make([]any, 3+keys+arguments)}
+// newScriptCall makes a call of a script, by its hash or whole.
+func newScriptCall(f form, whole bool) *wireCmd {
+	c := &wireCmd{form: f, verb: "evalsha", script: f.script.sha1, keys: f.keys, args: make([]any, 3+f.keys+f.args)}
+	if whole {
+		c.verb, c.script = "eval", f.script.text
+	}
 	c.number = redis.NewCmd(context.Background(), c.args...)
 	c.Cmder = c.number
 	return c
 }
 
-// fill makes it c's, with no reply.
-func (w *wireCmd) fill(c *command) {
+// fill makes it c's, with no reply. On a server of a Cluster who waits has another name.
+func (w *wireCmd) fill(c *command, sharded bool) {
 	w.value = c.value
 	w.SetErr(nil)
 	a := w.args
@@ -58,27 +84,44 @@ func (w *wireCmd) fill(c *command) {
 	w.number.SetVal(nil)
 	a[1], a[2], a[3] = w.script, w.keys, c.key
 	a = a[4:]
-	if w.keys != 1 {
-		a[0], a = c.fence.key, a[1:]
-	}
-	a[0] = &w.value
-	if len(a) > 1 {
-		a[1] = c.ttl
-	}
-	if len(a) > 2 {
-		a[2], a[3] = c.fence.token, c.fence.retention
-	}
-	if len(a) > 4 {
-		a[4] = "0"
+	switch w.form.script {
+	case &extendScript:
+		if w.form == formExtendFence {
+			a[0], a = c.fence.key, a[1:]
+			a[2], a[3] = c.fence.token, c.fence.retention
+		}
+		a[0], a[1] = &w.value, c.ttl
+	case &proposeScript:
+		a[0], a[1], a[2], a[3], a[4] = c.fence.key, &w.value, c.ttl, c.fence.token, c.fence.retention
+		a[5] = "0"
 		if c.kind == kindTopUp {
-			a[4] = "1"
+			a[5] = "1"
+		}
+	case &releaseScript:
+		a[0], a[1], a[2] = c.queue.key, c.queue.flag, &w.value
+		if c.value == "" { // there is nothing to give back, and a key may be empty
+			w.value = c.stance.who.(string)
+		}
+	case &queueScript:
+		a[0], a[1], a = c.queue.key, c.queue.flag, a[2:]
+		if w.form == formTryFence {
+			a[0], a = c.fence.key, a[1:]
+			a[6], a[7] = c.fence.token, c.fence.retention
+		}
+		a[0], a[1], a[2], a[3] = actions[c.kind], c.stance.who, c.stance.ticket, &w.old
+		if sharded {
+			a[1] = c.stance.sharded
+		}
+		w.old = c.stance.old
+		if w.form != formStand {
+			a[4], a[5] = &w.value, c.ttl
 		}
 	}
 }
 
 // clear forgets whom it was filled for.
 func (w *wireCmd) clear() {
-	w.value = ""
+	w.value, w.old = "", ""
 	clear(w.args)
 }
 
@@ -89,8 +132,11 @@ type wire struct {
 	cmds []*wireCmd    // those of the batch
 	out  []redis.Cmder // the same for go-redis, behind what asks who the server is
 
-	sets, releases, extends, proposals shelf
-	loaded                             map[string]bool // hashes of the scripts that the server was given
+	sets, releases, extends, proposals, tries, stands shelf
+
+	loaded  map[string]bool // hashes of the scripts that the server was given
+	sharded bool            // it is one of a Cluster's
+	plain   time.Time       // when it did not let us queue; zero: it does
 }
 
 // shelf holds commands of one kind; the first ones are in use.
@@ -112,9 +158,16 @@ func (w *wire) encode(batch []*call) {
 	for _, call := range batch {
 		c := call.Op()
 		cmd := w.command(c)
-		cmd.fill(c)
+		cmd.fill(c, w.sharded)
 		w.cmds = append(w.cmds, cmd)
 		w.out = append(w.out, cmd)
+	}
+}
+
+// recover has a server tried again that did not let us queue.
+func (w *wire) recover(clk clock.Clock) {
+	if !w.plain.IsZero() && clk.Now().Sub(w.plain) >= noSuchThing {
+		w.plain = time.Time{}
 	}
 }
 
@@ -126,21 +179,31 @@ func (w *wire) reset() {
 	clear(w.cmds)
 	clear(w.out)
 	w.cmds, w.out = w.cmds[:0], w.out[:0]
-	w.sets.used, w.releases.used, w.extends.used, w.proposals.used = 0, 0, 0, 0
+	for _, s := range []*shelf{&w.sets, &w.releases, &w.extends, &w.proposals, &w.tries, &w.stands} {
+		s.used = 0
+	}
 }
 
 // command is one for c. A Redlock has a fence for each of its locks or for none, so
-// the calls on a shelf are all of one shape.
+// the calls on a shelf are all of one form. Where we cannot queue a try is an ordinary
+// attempt, and what would stand or leave only gives back.
 func (w *wire) command(c *command) *wireCmd {
+	queued := c.stance != nil && w.plain.IsZero()
 	switch {
 	case c.kind == kindExtend && c.fence != nil:
-		return w.script(&w.extends, extendScript, 2, 4)
+		return w.script(&w.extends, formExtendFence)
 	case c.kind == kindExtend:
-		return w.script(&w.extends, extendScript, 1, 2)
-	case c.kind == kindRelease || c.kind == kindCleanUp:
-		return w.script(&w.releases, releaseScript, 1, 1)
+		return w.script(&w.extends, formExtend)
+	case queued && c.kind != kindAcquire:
+		return w.script(&w.stands, formStand)
+	case c.kind != kindAcquire && c.kind != kindTopUp:
+		return w.script(&w.releases, formRelease)
+	case queued && c.fence != nil:
+		return w.script(&w.tries, formTryFence)
+	case queued:
+		return w.script(&w.tries, formTry)
 	case c.fence != nil:
-		return w.script(&w.proposals, proposeScript, 2, 5)
+		return w.script(&w.proposals, formPropose)
 	default:
 		return w.sets.take(newSet)
 	}
@@ -149,13 +212,13 @@ func (w *wire) command(c *command) *wireCmd {
 // script sends a script whole for the first time, as the server may not know it,
 // and by its hash from then on. To learn that from the server's error would cost a
 // round trip, during which later commands of the batch overtake.
-func (w *wire) script(from *shelf, s script, keys, arguments int) *wireCmd {
-	if !w.loaded[s.sha1] {
+func (w *wire) script(from *shelf, f form) *wireCmd {
+	if !w.loaded[f.script.sha1] {
 		if w.loaded == nil {
 			w.loaded = map[string]bool{}
 		}
-		w.loaded[s.sha1] = true
-		return newScriptCall("eval", s.text, keys, arguments)
+		w.loaded[f.script.sha1] = true
+		return newScriptCall(f, true)
 	}
-	return from.take(func() *wireCmd { return newScriptCall("evalsha", s.sha1, keys, arguments) })
+	return from.take(func() *wireCmd { return newScriptCall(f, false) })
 }

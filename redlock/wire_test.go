@@ -40,7 +40,7 @@ func (take) Rest() {}
 func TestACommandIsUsedAgainAsNew(t *testing.T) {
 	var w wire
 	set := calls(t, 1, command{kind: kindAcquire, key: "one", value: "mine", ttl: int64(10)})
-	release := calls(t, 1, command{kind: kindRelease, key: "one", value: "mine"})
+	release := calls(t, 1, command{kind: kindRelease, key: "one", value: "mine", queue: queueOf("one")})
 	extend := calls(t, 1, command{kind: kindExtend, key: "one", value: "mine", ttl: int64(10)})
 	w.encode(append(release, extend...)) // the scripts go whole for the first time
 

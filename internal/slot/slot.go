@@ -22,12 +22,15 @@ func Sibling(prefix, key string) string {
 	case !strings.Contains(key, "}"):
 		return prefix + "{" + key + "}"
 	default:
-		return prefix + "{" + tags()[Of(key)] + "}" + key
+		return prefix + "{" + Tag(key) + "}" + key
 	}
 }
 
 // Of is the slot of key.
 func Of(key string) int { return int(crc16(hashed(key))) % slots }
+
+// Tag is a text that, as a hash tag, puts a name into the slot of key.
+func Tag(key string) string { return tags()[Of(key)] }
 
 // hashed is the part of a key that decides its slot: what is between the first { and
 // the next }, if there is anything, or all of it

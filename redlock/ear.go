@@ -1,0 +1,249 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ear listens to one server on a connection of its own, which is made when somebody
+// begins to wait and given up when nobody has waited for a while. One that breaks is
+// made again: what was said meanwhile is lost, so those who wait then ask anew.
+type ear struct {
+	ears    *ears
+	node    int
+	client  *redis.Client
+	sharded bool
+
+	mu       sync.Mutex
+	channels map[string]bool // those to listen on; true: the server has confirmed it
+	sub      *redis.PubSub   // nil: not connected
+	running  bool
+	closed   bool
+	idle     time.Time // since when nobody has waited; zero: somebody does
+}
+
+const (
+	// quiet is how long a connection may say nothing before it is asked whether it is
+	// still there, and idle after how long without anybody who waits it is given up.
+	// Between them they bound how long a connection that died in silence is trusted.
+	quietFor = 5 * time.Second
+	idleFor  = 10 * time.Second
+	// What cannot be listened to is tried again after firstRetune, then ever more rarely
+	// up to lastRetune; a server that says it has no such thing, after noSuchThing.
+	firstRetune = 10 * time.Millisecond
+	lastRetune  = time.Second
+	noSuchThing = time.Minute
+)
+
+// tune has a channel listened to, from as soon as that is possible.
+func (e *ear) tune(channel string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = time.Time{}
+	if e.closed {
+		return
+	}
+	if _, known := e.channels[channel]; !known {
+		e.channels[channel] = false
+		if e.sub != nil {
+			// Writes to a connection that is there, or fails and is made again by whoever
+			// listens.
+			sub := e.sub
+			e.ears.running.Go(func() { _ = e.subscribe(sub, channel) })
+		}
+	}
+	if !e.running {
+		e.running = true
+		e.ears.running.Go(e.run)
+	}
+}
+
+// untune has a channel not listened to any more, from the next connection on.
+func (e *ear) untune(channel string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.channels, channel)
+}
+
+// hears reports whether messages on the channel arrive.
+func (e *ear) hears(channel string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.channels[channel]
+}
+
+// rest says that nobody waits just now.
+func (e *ear) rest(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = now
+}
+
+// close ends the ear.
+func (e *ear) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	if e.sub != nil {
+		_ = e.sub.Close()
+	}
+}
+
+// run listens until nobody needs it.
+func (e *ear) run() {
+	pause := time.Duration(0)
+	for {
+		heard, err := e.listen()
+		e.deaf()
+		if e.done() {
+			return
+		}
+		switch {
+		case heard:
+			pause = firstRetune
+		case err != nil && answered(err):
+			e.ears.refused(e.node, err)
+			pause = noSuchThing
+		default:
+			pause = min(max(2*pause, firstRetune), lastRetune)
+		}
+		if !e.ears.sleep(pause) {
+			return
+		}
+	}
+}
+
+// done reports whether there is no more need to listen; if so, run ends.
+func (e *ear) done() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || e.unneeded() {
+		e.running = false
+		clear(e.channels)
+		return true
+	}
+	return false
+}
+
+// deaf takes note that the connection broke.
+func (e *ear) deaf() {
+	e.mu.Lock()
+	e.sub = nil
+	for channel := range e.channels {
+		e.channels[channel] = false
+	}
+	e.mu.Unlock()
+	e.ears.lost(e.node)
+}
+
+// listen connects and passes on what is said, until the connection breaks or is not
+// needed. heard tells that the server let us listen.
+func (e *ear) listen() (heard bool, err error) {
+	// go-redis panics on what is no message.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errGarbled, p)
+		}
+	}()
+	sub, err := e.connect()
+	if sub == nil || err != nil {
+		return false, err
+	}
+	defer func() { _ = sub.Close() }()
+	asked := false
+	for {
+		patience := quietFor
+		if asked || !heard {
+			patience = max(time.Second, e.ears.r.cfg.NodeTimeout)
+		}
+		said, err := sub.ReceiveTimeout(e.ears.ctx, patience)
+		switch {
+		case err == nil:
+			asked = false
+		case silent(err) && heard && !asked:
+			if e.unused() {
+				return heard, nil
+			}
+			if err := sub.Ping(e.ears.ctx); err != nil {
+				return heard, err
+			}
+			asked = true
+		default:
+			return heard, err
+		}
+		switch m := said.(type) {
+		case *redis.Subscription:
+			heard = true
+			e.confirmed(m.Channel, strings.HasSuffix(m.Kind, "unsubscribe"))
+		case *redis.Message:
+			e.ears.message(e.node, m.Payload)
+		}
+	}
+}
+
+// connect makes a connection that listens on all channels. That they are confirmed, or why
+// not, is what it receives.
+func (e *ear) connect() (*redis.PubSub, error) {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, nil
+	}
+	var channels []string
+	for channel := range e.channels {
+		channels = append(channels, channel)
+	}
+	sub := e.client.Subscribe(e.ears.ctx) // contacts nobody yet
+	e.sub = sub
+	e.mu.Unlock()
+	return sub, e.subscribe(sub, channels...)
+}
+
+func (e *ear) subscribe(sub *redis.PubSub, channels ...string) error {
+	if e.sharded {
+		return sub.SSubscribe(e.ears.ctx, channels...)
+	}
+	return sub.Subscribe(e.ears.ctx, channels...)
+}
+
+// confirmed takes note that a channel is listened to; only now those who wait can ask for
+// a place that they keep. Or that it is not any more: its slot has moved.
+func (e *ear) confirmed(channel string, gone bool) {
+	e.mu.Lock()
+	_, wanted := e.channels[channel]
+	switch {
+	case gone:
+		delete(e.channels, channel)
+	case wanted:
+		e.channels[channel] = true
+	}
+	e.mu.Unlock()
+	switch {
+	case gone:
+		e.ears.lost(e.node)
+	case wanted:
+		e.ears.found(e.node)
+	}
+}
+
+func (e *ear) unused() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.unneeded()
+}
+
+// unneeded reports that nobody has waited for long; mu is held.
+func (e *ear) unneeded() bool {
+	return !e.idle.IsZero() && e.ears.r.cfg.Clock.Now().Sub(e.idle) >= idleFor
+}
+
+func silent(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

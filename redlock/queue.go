@@ -1,0 +1,143 @@
+package redlock
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/quorumlock/redlock/internal/slot"
+)
+
+const (
+	queuePrefix = "redlock:queue:"
+	flagPrefix  = "redlock:queued:"
+	wakePrefix  = "redlock:wake:" // of channels
+)
+
+// queue is where each node keeps those who wait for a key, boxed once for all nodes.
+type queue struct {
+	key  any // string: a sorted set, in the slot of the lock's key
+	flag any // string: a key that is there while somebody is in it
+}
+
+func queueOf(name string) *queue {
+	return &queue{key: slot.Sibling(queuePrefix, name), flag: slot.Sibling(flagPrefix, name)}
+}
+
+// stance is what a command says of its sender to the queue.
+type stance struct {
+	wait    *wait  // is told of each node's answer; nil: nobody is
+	who     any    // string: the sender's name on a server: where it hears, and of what
+	sharded any    // string: on a server of a Cluster
+	ticket  any    // string: a number
+	old     string // an earlier attempt's value, to give back first
+}
+
+// newcomer is who takes no place, and a free key only if nobody has one.
+func (r *Redlock) newcomer(name string) *stance {
+	who, sharded := r.names(name)
+	return &stance{who: who, sharded: sharded, ticket: noTicket}
+}
+
+// noTicket is the ticket of who takes no place, and nothing from those who have one.
+const noTicket = "0"
+
+// shardChannel is where a Redlock hears of a key on a Cluster: in the key's slot.
+func shardChannel(id, key string) string { return "{" + slot.Tag(key) + "}" + id }
+
+// answer is what a node says of a queue.
+type answer struct {
+	verdict int64
+	left    int64 // milliseconds after which that may be different; negative: cannot be said
+	ahead   int64 // how many are ahead of us
+	tail    int64 // the highest ticket
+	fence   int64
+}
+
+const (
+	answerHeld    = iota // somebody else has the key
+	answerGranted        // we have
+	answerFree           // nobody has, and we are the first in the queue
+	answerFenced         // the same, but the token that we propose is too low
+	answerAhead          // nobody has, and somebody is ahead of us
+)
+
+func readAnswer(reply any) (a answer, ok bool) {
+	all, _ := reply.([]any)
+	into := [...]*int64{&a.verdict, &a.left, &a.ahead, &a.tail, &a.fence}
+	if len(all) != len(into) {
+		return a, false
+	}
+	for i, one := range all {
+		if *into[i], ok = one.(int64); !ok {
+			return a, false
+		}
+	}
+	return a, a.verdict >= answerHeld && a.verdict <= answerAhead && a.ahead >= 0 && a.fence >= 0
+}
+
+// tickets hands out the places in all queues, in the order of time. Where another
+// client's clock turns out to be ahead of ours we go by that one: if not, our tickets
+// would be below those of others who came before us.
+type tickets struct {
+	mu    sync.Mutex
+	last  int64
+	ahead int64 // microseconds that the fastest clock is ahead of ours
+}
+
+const (
+	minTicket = 100_000_000_000_001 // see wake.lua
+	maxTicket = 1<<53 - 1           // the highest whole number that a score tells from the next
+)
+
+func (t *tickets) next(now int64) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = min(max(now+t.ahead, t.last+1, minTicket), maxTicket)
+	return t.last
+}
+
+// behind takes note of a ticket of somebody else, and reports whether his clock is
+// ahead of ours.
+func (t *tickets) behind(ticket, now int64) bool {
+	if ticket > maxTicket {
+		return false // nobody's
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ticket <= now+t.ahead {
+		return false
+	}
+	t.ahead = ticket - now
+	return true
+}
+
+// told remembers the keys whose release woke somebody. Who releases a key and takes it
+// again at once would be ahead of whom it woke each time.
+type told struct {
+	mu   sync.Mutex
+	keys map[string]struct{}
+}
+
+// maxTold bounds the memory: to forget one costs somebody a turn at the most.
+const maxTold = 1 << 12
+
+func (t *told) note(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.keys == nil || len(t.keys) >= maxTold {
+		t.keys = map[string]struct{}{}
+	}
+	t.keys[strings.Clone(key)] = struct{}{}
+}
+
+// take reports whether the key is remembered, and forgets it.
+func (t *told) take(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.keys[key]
+	delete(t.keys, key)
+	return ok
+}
+
+func ticketText(ticket int64) string { return strconv.FormatInt(ticket, 10) }

@@ -1,0 +1,106 @@
+-- KEYS[1] the key; KEYS[2] its queue; KEYS[3] the flag, which is there while somebody is
+-- in the queue; KEYS[4] with fencing the key's fence.
+-- ARGV[1] what: 'try' takes a free key if nobody with a lower ticket waits, and else takes
+-- a place in the queue, as 'stand' does in any case; 'leave' gives that place up.
+-- ARGV[2] our name; ARGV[3] our ticket, 0 for no place; ARGV[4] a value of ours to give
+-- back first, or nothing.
+-- To try: ARGV[5] our value; ARGV[6] ttl in milliseconds; with fencing: ARGV[7] the token
+-- that we propose; ARGV[8] in milliseconds how long to keep the fence.
+--
+-- Whoever finds the key free and the queue not empty wakes the first.
+--
+-- Returns five numbers: 0 held, 1 granted, 2 free for us to try, 3 free for us, but the
+-- fence is too high, 4 free for who is ahead of us; in how many milliseconds that may change, -1 if that cannot be said;
+-- how many are ahead of us; the highest ticket; the fence.
+local key, queue, flag = KEYS[1], KEYS[2], KEYS[3]
+local what, who, ticket, value = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5]
+
+--include wake.lua
+
+local held = redis.pcall('GET', key)
+-- A key of another type is somebody else's too; any other error is an error.
+if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
+  return held
+end
+if held and held == ARGV[4] and held ~= '' then
+  redis.call('DEL', key)
+  held = false
+end
+
+if what == 'leave' then
+  -- An entry with a higher ticket is of a later wait.
+  local mine = redis.call('ZSCORE', queue, who)
+  if mine and tonumber(mine) <= ticket then
+    redis.call('ZREM', queue, who, '@' .. who)
+  end
+  if not held then
+    wake(queue, flag, '')
+  elseif redis.call('EXISTS', queue) == 0 then
+    redis.call('DEL', flag)
+  end
+  return {0, 0, 0, 0, 0}
+end
+
+local fence, highest = false, 0
+if KEYS[4] then
+  fence = redis.call('GET', KEYS[4])
+  highest = tonumber(fence or 0)
+  if not (highest and highest >= 0 and highest < 9007199254740992) then
+    return redis.error_reply('ERR the fence is not a token')
+  end
+end
+
+local verdict = 0
+local ours = what == 'try' and held == value
+if what == 'try' and (ours or not held) then
+  local time = redis.call('TIME')
+  local head, lowest = first(queue, time[1] * 1000 + math.floor(time[2] / 1000), who)
+  if ours or not head or head == who or ticket > 0 and (ticket < lowest or ticket == lowest and who < head) then
+    local token = tonumber(ARGV[7] or 0)
+    if fence and (highest > token or highest == token and not ours) then
+      verdict = 3
+    else
+      if not ours then
+        redis.call('SET', key, value, 'PX', ARGV[6])
+      elseif redis.call('PTTL', key) < tonumber(ARGV[6]) then
+        redis.call('PEXPIRE', key, ARGV[6])
+      end
+      if KEYS[4] then
+        redis.call('SET', KEYS[4], ARGV[7], 'PX', ARGV[8])
+      end
+      if head then
+        redis.call('ZREM', queue, who, '@' .. who)
+        if redis.call('EXISTS', queue) == 0 then
+          redis.call('DEL', flag)
+        end
+      end
+      return {1, 0, 0, 0, 0}
+    end
+  end
+end
+
+if ticket > 0 and not ours then
+  -- A place is only ever moved back, and kept for three minutes: three looks of whoever
+  -- is in it. Who has come need not hurry any more.
+  local mine = redis.call('ZSCORE', queue, who)
+  if not mine or tonumber(mine) < ticket then
+    redis.call('ZADD', queue, ARGV[3], who)
+  end
+  redis.call('ZREM', queue, '@' .. who)
+  redis.call('PEXPIRE', queue, 180000)
+  redis.call('SET', flag, '1', 'PX', 180000)
+end
+
+local left = 0
+if held then
+  left = redis.call('PTTL', key)
+else
+  local woken, comes = wake(queue, flag, who)
+  if woken == who then
+    verdict = math.max(verdict, 2)
+  else
+    verdict, left = 4, comes or 0
+  end
+end
+local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
+return {verdict, left, redis.call('ZCOUNT', queue, '100000000000000', '(' .. ARGV[3]), tonumber(last or 0), highest}
