@@ -60,13 +60,14 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 	if b.won != nil && clock.Validity(ttl, last.Decided().Sub(start), r.cfg.Drift) > 0 {
 		until := start.Add(ttl - r.cfg.Drift.Of(ttl))
 		lock := newLock(ctx, r, b, ttl, until)
+		lock.wait = w
 		// Checked once more, right before the caller gets it: this goroutine
 		// may have been asleep since the decision.
 		if r.cfg.Clock.Now().Before(until) {
-			r.keeper.endAt(lock, until)
 			if w != nil {
-				w.won()
+				w.won(lock)
 			}
+			r.keeper.endAt(lock, until)
 			return lock, value, nil
 		}
 	}
@@ -92,7 +93,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 func bidding(cmd command) quorum.Spec[command] {
 	spec := quorum.Spec[command]{Op: cmd}
 	if cmd.stance != nil && cmd.stance.wait != nil {
-		spec.Done = cmd.stance.wait.settled
+		spec.Done = cmd.stance.wait.failed
 	}
 	return spec
 }

@@ -65,7 +65,7 @@ var (
 // node's votes do not count, if they do not.
 func (c *command) answer(call *call, cmd *wireCmd, batchErr, standing error) (ok bool) {
 	err := cmd.Err()
-	if c.stance != nil && c.stance.wait != nil && (denied(err) || cmd.form.script != &queueScript) {
+	if c.stance != nil && c.stance.wait != nil && c.kind != kindRelease && (denied(err) || cmd.form.script != &queueScript) {
 		c.stance.wait.denied(call.Node(), err)
 	}
 	if err == nil {
@@ -156,11 +156,11 @@ func (c *command) stood(call *call, reply any, standing error) bool {
 	if standing != nil {
 		a.verdict, a.left = answerHeld, -1
 	}
-	if w := c.stance.wait; w != nil && c.kind != kindLeave {
+	if w := c.stance.wait; w != nil && (c.kind == kindAcquire || c.kind == kindStand) {
 		w.heard(call.Node(), a)
 	}
 	switch {
-	case c.kind != kindAcquire:
+	case c.kind >= kindStand:
 		call.Grant(0)
 	case standing != nil:
 		call.Fail(standing)

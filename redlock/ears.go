@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +25,19 @@ type ears struct {
 
 	mu    sync.Mutex
 	waits map[string]*wait // by name
+	late  map[string]*wait // those that were over last
+	swept time.Time        // when late was last looked through for old ones
 	began time.Time        // when there was none before
 	muted []bool           // nodes of which it was said that they do not let us listen
 }
+
+const (
+	// lateFor is how long after its end the messages for a wait are taken to have crossed
+	// with what ended it, which has told all nodes. After that the node was not reached.
+	lateFor = time.Second
+	// manyLate is from when on it is worth looking for those that can be forgotten.
+	manyLate = 64
+)
 
 // station is how one node is listened to. Its methods do not block.
 type station interface {
@@ -38,7 +50,7 @@ type station interface {
 }
 
 func newEars(r *Redlock, id string) *ears {
-	e := &ears{r: r, id: id, waits: map[string]*wait{}, muted: make([]bool, len(r.nodes))}
+	e := &ears{r: r, id: id, waits: map[string]*wait{}, late: map[string]*wait{}, muted: make([]bool, len(r.nodes))}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	for i, n := range r.nodes {
 		e.stations = append(e.stations, n.station(e, i))
@@ -65,19 +77,25 @@ func (e *ears) tune(w *wait) {
 
 func (e *ears) hears(node int, w *wait) bool { return e.stations[node].hears(w.name) }
 
-// end is for a wait that is over.
+// end is for a wait that is over. Its last messages may be on their way, also while the
+// lock is held that it won.
 func (e *ears) end(w *wait) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	now := e.r.cfg.Clock.Now()
 	if e.waits[w.name] == w {
 		delete(e.waits, w.name)
 	}
 	if len(e.waits) == 0 {
-		now := e.r.cfg.Clock.Now()
 		for _, s := range e.stations {
 			s.rest(now)
 		}
 	}
+	if len(e.late) >= manyLate && now.Sub(e.swept) >= lateFor {
+		e.swept = now
+		maps.DeleteFunc(e.late, func(_ string, w *wait) bool { return w.forgotten(now) })
+	}
+	e.late[w.name] = w
 }
 
 // fresh reports that those who listen have only begun to, and may need a moment.
@@ -87,22 +105,26 @@ func (e *ears) fresh() bool {
 	return e.r.cfg.Clock.Now().Sub(e.began) < introduction
 }
 
-// message is what a node has said. For a wait that is over the answer is to leave.
-func (e *ears) message(node int, name string) {
-	if name == "" {
-		return
+// message is what a node has said: a ticket, and of which key. If that wait is over the
+// answer is to leave.
+func (e *ears) message(node int, said string) {
+	text, name, _ := strings.Cut(said, " ")
+	ticket, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || name == "" {
+		return // nothing that we have sent
 	}
 	e.mu.Lock()
 	w := e.waits[name]
+	if w == nil {
+		w = e.late[name]
+	}
 	e.mu.Unlock()
-	if w != nil {
-		w.woken(node)
+	if w != nil && w.woken(node, ticket) {
 		return
 	}
 	only := make([]bool, len(e.stations))
 	only[node] = true
 	who, sharded := e.r.names(name)
-	ticket := e.r.tickets.next(e.r.cfg.Clock.Now().UnixMicro())
 	e.r.start(quorum.Spec[command]{
 		Op: command{
 			kind: kindLeave, resource: strings.TrimPrefix(name, e.r.cfg.KeyPrefix), key: name, queue: queueOf(name),

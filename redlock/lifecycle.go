@@ -36,6 +36,10 @@ func (l *Lock) endNow(cause error) {
 // lose ends the lock because it is lost; mu is held.
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
+		if l.wait != nil {
+			l.wait.finish()
+			l.wait.leave("")
+		}
 		l.r.turns.pass(l)
 		l.r.journal.warn("lock lost", "key", short(l.key), "cause", bare(cause))
 	}
@@ -68,6 +72,9 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 	}
 	l.released = true
 	l.end(cause)
+	if l.wait != nil {
+		l.wait.finish()
+	}
 	keys := l.keys
 	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
 		keys = atLeast // asked once in any case: the nodes know better than our clock
@@ -79,7 +86,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 	var asked []bool
 	if l.bid.first != nil && !l.bid.sentToAll() {
 		l.bid.withdraw()
-		if !l.grown {
+		if !l.grown && l.wait == nil {
 			asked = make([]bool, len(l.r.nodes))
 			for _, b := range l.bid.ballots() {
 				asked[b.Node] = b.Sent
@@ -180,6 +187,20 @@ func (l *Lock) topUp(extension *quorum.Round[command], ttl time.Duration) {
 	if !any {
 		return
 	}
+	l.grow(lacking, ttl, nil)
+}
+
+// growInto takes the key on the nodes that have woken us when we had the lock already.
+func (l *Lock) growInto(nodes []bool, w *wait) {
+	l.mu.Lock()
+	ttl := l.ttl
+	l.mu.Unlock()
+	l.grow(nodes, ttl, w.stance(""))
+}
+
+// grow takes the key on more nodes, if it is free there. Who has a place in their queues
+// gives it up.
+func (l *Lock) grow(nodes []bool, ttl time.Duration, place *stance) {
 	l.order.Lock()
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
@@ -191,14 +212,21 @@ func (l *Lock) topUp(extension *quorum.Round[command], ttl time.Duration) {
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
 	l.grown = true
-	round := l.r.submit(quorum.Spec[command]{Op: l.command(kindTopUp, ttl), Nodes: lacking, All: true})
+	spec := quorum.Spec[command]{Op: l.command(kindTopUp, ttl), Nodes: nodes, All: true}
+	if place != nil {
+		spec.Op.queue, spec.Op.stance = place.wait.queue, place
+	}
+	round := l.r.submit(spec)
 	l.order.Unlock()
 	round.Listen()
 }
 
 func (l *Lock) command(k kind, ttl time.Duration) command {
 	c := command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
-	if k == kindRelease {
+	switch {
+	case k == kindRelease && l.wait != nil:
+		c.queue, c.stance = l.wait.queue, l.wait.stance("")
+	case k == kindRelease:
 		c.queue = queueOf(l.name.(string))
 	}
 	return c

@@ -39,7 +39,8 @@ type Lock struct {
 
 	keepAlive bool
 
-	passed bool // its line goes on; the turns', under their lock
+	wait   *wait // that it was won with; nil: none
+	passed bool  // its line goes on; the turns', under their lock
 
 	// The keeper's, under its lock.
 	ends, renews appointment

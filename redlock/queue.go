@@ -33,6 +33,14 @@ type stance struct {
 	old     string // an earlier attempt's value, to give back first
 }
 
+// name is the sender's on a server of that sort.
+func (s *stance) name(sharded bool) any {
+	if sharded {
+		return s.sharded
+	}
+	return s.who
+}
+
 // newcomer is who takes no place, and a free key only if nobody has one.
 func (r *Redlock) newcomer(name string) *stance {
 	who, sharded := r.names(name)

@@ -1,9 +1,13 @@
 -- KEYS[1] the key; KEYS[2] its queue; KEYS[3] the flag, which is there while somebody is
--- in the queue; ARGV[1] our value.
+-- in the queue; ARGV[1] our value; ARGV[2], if we waited, our name in the queue: where we
+-- did not get the key we may still be in it.
 -- Deletes the key if it is ours: 1, or 2 if that has woken somebody. Otherwise leaves it
 -- alone: 0.
 --
 -- To delete the flag with the key tells whether anybody waits at less cost than to look.
+if ARGV[2] and redis.call('ZREM', KEYS[2], ARGV[2], '@' .. ARGV[2]) > 0 and redis.call('EXISTS', KEYS[2]) == 0 then
+  redis.call('DEL', KEYS[3])
+end
 local held = redis.pcall('GET', KEYS[1])
 local deleted = 0
 if held == ARGV[1] then

@@ -160,7 +160,8 @@ const (
 // operation. An answer may follow frames that are not answers: attributes and,
 // in RESP3, pushes. A script that the node does not know is sent again.
 func evidence(op string, stream []byte, protocol int) verdict {
-	want := map[string][]string{"acquire": {"+OK\r\n", "$2\r\nOK\r\n"}}[op]
+	// A release may have woken somebody.
+	want := map[string][]string{"acquire": {"+OK\r\n", "$2\r\nOK\r\n"}, "release": {":1\r\n", ":2\r\n"}}[op]
 	if want == nil {
 		want = []string{":1\r\n"}
 	}
@@ -192,7 +193,7 @@ func evidence(op string, stream []byte, protocol int) verdict {
 			}
 			return noEvidence
 		default:
-			if n, err := strconv.ParseInt(first.text, 10, 64); first.kind == ':' && err == nil && n == 1 {
+			if n, err := strconv.ParseInt(first.text, 10, 64); first.kind == ':' && err == nil && (n == 1 || n == 2 && op == "release") {
 				return evident
 			}
 			return noEvidence

@@ -26,9 +26,12 @@ type wait struct {
 
 	mu     sync.Mutex
 	over   bool
+	lock   *Lock     // that it was won with
+	ended  time.Time // when all nodes were told that we do not wait any more; zero: not yet
 	ticket int64
-	raises int  // how often the ticket was raised
-	raise  bool // it has to be
+	first  int64 // ticket, before it was raised
+	raises int   // how often the ticket was raised
+	raise  bool  // it has to be
 
 	tries     int       // in vain, one after the other
 	poor      bool      // the last one found no quorum, or was too late
@@ -37,9 +40,8 @@ type wait struct {
 	looked    int       // the node that was looked at last
 	look      time.Time // at the next
 	pause     time.Duration
-	rounds    []*quorum.Round[command] // of the last try, that all nodes have answered
-	ends      time.Time                // of a quarantine, which is worth a try
-	some      time.Time                // since when some nodes, but no majority, have been free; zero: not
+	ends      time.Time // of a quarantine, which is worth a try
+	some      time.Time // since when some nodes, but no majority, have been free; zero: not
 
 	nodes []standing
 }
@@ -84,6 +86,7 @@ func (r *Redlock) newWait(key string) *wait {
 		pause:  firstLook, look: now.Add(firstLook),
 		looked: int(r.random.below(time.Duration(len(r.nodes)))),
 	}
+	w.first = w.ticket
 	w.who, w.sharded = r.names(name)
 	return w
 }
@@ -206,7 +209,7 @@ func (w *wait) ask(nodes []bool) {
 
 // trying takes note of a try: what we were told before has been acted upon. mu is held.
 func (w *wait) trying() {
-	w.some, w.rounds = time.Time{}, nil
+	w.some = time.Time{}
 	for i := range w.nodes {
 		s := &w.nodes[i]
 		s.asked, s.free, s.until = true, false, time.Time{}
@@ -258,13 +261,32 @@ func (w *wait) heard(node int, a answer) {
 	w.signal()
 }
 
-// woken takes a node's message that the key is ours to take.
-func (w *wait) woken(node int) {
+// woken takes a node's message that the key is ours to take. It reports false if the node
+// ought to know that we do not wait any more.
+func (w *wait) woken(node int, ticket int64) bool {
 	now := w.r.cfg.Clock.Now()
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	if ticket < w.first || w.past(now) {
+		w.mu.Unlock()
+		return false
+	}
+	lock := w.lock
 	w.free(node, now)
 	w.signal()
+	w.mu.Unlock()
+	if lock != nil {
+		lock.growInto(w.only(nil, node), w)
+	}
+	return true
+}
+
+// past reports that no message of a node can be late any more; mu is held.
+func (w *wait) past(now time.Time) bool { return !w.ended.IsZero() && now.Sub(w.ended) >= lateFor }
+
+func (w *wait) forgotten(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.past(now)
 }
 
 // free notes that the key is ours to take on a node; mu is held. An answer that says
@@ -340,55 +362,46 @@ func (w *wait) tried(reason error, backoff func(tries int) time.Duration, fresh 
 	w.poll = now.Add(pause)
 }
 
-// settled takes note that the nodes have answered a try. Those that refused have put us
-// into their queues; if others have granted it we do not wait any more.
-func (w *wait) settled(round *quorum.Round[command]) {
-	w.mu.Lock()
-	over := w.over
-	if !over {
-		w.rounds = append(w.rounds, round)
-	}
-	w.mu.Unlock()
-	if over {
-		w.leave("", refusing(round))
-	} else {
-		w.failed(round)
-	}
-}
-
-// won ends the wait with the lock. The nodes that granted it have no place of ours.
-func (w *wait) won() {
+// won ends the wait with the lock. Nodes that granted it have no place of ours any more. On
+// those that refused, as the release that woke us is still on its way there, we stand on:
+// when it arrives the lock grows, and when the lock is released the place is given up.
+func (w *wait) won(lock *Lock) {
 	w.r.ears.end(w)
 	w.mu.Lock()
-	w.over = true
-	rounds := w.rounds
+	w.over, w.lock = true, lock
+	var late []bool
+	for i, s := range w.nodes {
+		if s.in && s.free {
+			late = w.only(late, i)
+		}
+	}
 	w.mu.Unlock()
-	for _, round := range rounds {
-		w.leave("", refusing(round))
+	if late != nil {
+		lock.growInto(late, w)
 	}
 }
 
-// refusing are the nodes that were asked and did not grant it.
-func refusing(round *quorum.Round[command]) []bool {
-	var which []bool
-	for _, b := range round.Ballots() {
-		if b.Sent && b.Final != quorum.Granted {
-			if which == nil {
-				which = make([]bool, round.Tally().N)
-			}
-			which[b.Node] = true
-		}
+// only adds a node to some.
+func (w *wait) only(nodes []bool, node int) []bool {
+	if nodes == nil {
+		nodes = make([]bool, len(w.nodes))
 	}
-	return which
+	nodes[node] = true
+	return nodes
 }
 
 // giveUp ends the wait without the lock.
 func (w *wait) giveUp() {
+	w.finish()
 	w.r.ears.end(w)
+	w.leave(w.value)
+}
+
+// finish is for when all nodes are being told that we do not wait any more.
+func (w *wait) finish() {
 	w.mu.Lock()
-	w.over = true
-	w.mu.Unlock()
-	w.leave(w.value, slices.Repeat([]bool{true}, len(w.nodes)))
+	defer w.mu.Unlock()
+	w.over, w.ended = true, w.r.cfg.Clock.Now()
 }
 
 // stand asks nodes for a place, and leave gives it up. That is repeated for a moment only:
@@ -397,12 +410,9 @@ func (w *wait) stand(nodes []bool) {
 	w.r.start(quorum.Spec[command]{Op: w.command(kindStand, ""), Nodes: nodes, All: true, Done: w.failed})
 }
 
-func (w *wait) leave(value string, nodes []bool) {
-	if nodes == nil {
-		return
-	}
+func (w *wait) leave(value string) {
 	keep := w.r.cfg.Clock.Now().Add(w.r.cfg.NodeTimeout)
-	w.r.start(quorum.Spec[command]{Op: w.command(kindLeave, value), Nodes: nodes, All: true, KeepUntil: keep})
+	w.r.start(quorum.Spec[command]{Op: w.command(kindLeave, value), All: true, KeepUntil: keep})
 }
 
 func (w *wait) command(k kind, value string) command {

@@ -21,13 +21,14 @@ local function first(queue, now, me)
 end
 
 -- wake tells the first in the queue that the key is free, and returns who that is and how
--- many milliseconds it has to come. Whom nobody hears for has lost its place. I am told by
+-- many milliseconds it has to come. The message is its ticket and the key as it calls it,
+-- so that a later wait does not take it for its own. Whom nobody hears for has lost its place. I am told by
 -- what the script returns. Without anybody left the queue is gone, and its flag.
 local function wake(queue, flag, me)
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   while true do
-    local who, _, by = first(queue, now, me)
+    local who, ticket, by = first(queue, now, me)
     if not who then
       redis.call('DEL', queue, flag)
       return nil
@@ -36,7 +37,7 @@ local function wake(queue, flag, me)
     if not heard then
       local space = string.find(who, ' ', 1, true) or #who
       local publish = string.sub(who, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
-      heard = redis.pcall(publish, 'redlock:wake:' .. string.sub(who, 1, space - 1), string.sub(who, space + 1))
+      heard = redis.pcall(publish, 'redlock:wake:' .. string.sub(who, 1, space - 1), string.format('%.0f', ticket) .. string.sub(who, space))
     end
     if type(heard) == 'number' and heard > 0 then
       if not by or who == me then

@@ -39,15 +39,16 @@ type form struct {
 }
 
 var (
-	formSet         = form{}
-	formPropose     = form{&proposeScript, 2, 5}
-	formExtend      = form{&extendScript, 1, 2}
-	formExtendFence = form{&extendScript, 2, 4}
-	formRelease     = form{&releaseScript, 3, 1}
-	formTry         = form{&queueScript, 3, 6}
-	formTryFence    = form{&queueScript, 4, 8}
-	formStand       = form{&queueScript, 3, 4} // and leave
-	actions         = [...]any{kindAcquire: "try", kindStand: "stand", kindLeave: "leave"}
+	formSet          = form{}
+	formPropose      = form{&proposeScript, 2, 5}
+	formExtend       = form{&extendScript, 1, 2}
+	formExtendFence  = form{&extendScript, 2, 4}
+	formRelease      = form{&releaseScript, 3, 1}
+	formReleaseLeave = form{&releaseScript, 3, 2}
+	formTry          = form{&queueScript, 3, 6}
+	formTryFence     = form{&queueScript, 4, 8}
+	formStand        = form{&queueScript, 3, 4} // and leave
+	actions          = [...]any{kindAcquire: "try", kindTopUp: "try", kindStand: "stand", kindLeave: "leave"}
 )
 
 func (*wireCmd) NoRetry() bool { return true }
@@ -102,16 +103,16 @@ func (w *wireCmd) fill(c *command, sharded bool) {
 		if c.value == "" { // there is nothing to give back, and a key may be empty
 			w.value = c.stance.who.(string)
 		}
+		if w.form == formReleaseLeave {
+			a[3] = c.stance.name(sharded)
+		}
 	case &queueScript:
 		a[0], a[1], a = c.queue.key, c.queue.flag, a[2:]
 		if w.form == formTryFence {
 			a[0], a = c.fence.key, a[1:]
 			a[6], a[7] = c.fence.token, c.fence.retention
 		}
-		a[0], a[1], a[2], a[3] = actions[c.kind], c.stance.who, c.stance.ticket, &w.old
-		if sharded {
-			a[1] = c.stance.sharded
-		}
+		a[0], a[1], a[2], a[3] = actions[c.kind], c.stance.name(sharded), c.stance.ticket, &w.old
 		w.old = c.stance.old
 		if w.form != formStand {
 			a[4], a[5] = &w.value, c.ttl
@@ -132,7 +133,7 @@ type wire struct {
 	cmds []*wireCmd    // those of the batch
 	out  []redis.Cmder // the same for go-redis, behind what asks who the server is
 
-	sets, releases, extends, proposals, tries, stands shelf
+	sets, releases, farewells, extends, proposals, tries, stands shelf
 
 	loaded  map[string]bool // hashes of the scripts that the server was given
 	sharded bool            // it is one of a Cluster's
@@ -179,7 +180,7 @@ func (w *wire) reset() {
 	clear(w.cmds)
 	clear(w.out)
 	w.cmds, w.out = w.cmds[:0], w.out[:0]
-	for _, s := range []*shelf{&w.sets, &w.releases, &w.extends, &w.proposals, &w.tries, &w.stands} {
+	for _, s := range []*shelf{&w.sets, &w.releases, &w.farewells, &w.extends, &w.proposals, &w.tries, &w.stands} {
 		s.used = 0
 	}
 }
@@ -188,25 +189,33 @@ func (w *wire) reset() {
 // the calls on a shelf are all of one form. Where we cannot queue a try is an ordinary
 // attempt, and what would stand or leave only gives back.
 func (w *wire) command(c *command) *wireCmd {
-	queued := c.stance != nil && w.plain.IsZero()
-	switch {
-	case c.kind == kindExtend && c.fence != nil:
-		return w.script(&w.extends, formExtendFence)
-	case c.kind == kindExtend:
+	queued, fenced := c.stance != nil && w.plain.IsZero(), c.fence != nil
+	switch c.kind {
+	case kindExtend:
+		if fenced {
+			return w.script(&w.extends, formExtendFence)
+		}
 		return w.script(&w.extends, formExtend)
-	case queued && c.kind != kindAcquire:
-		return w.script(&w.stands, formStand)
-	case c.kind != kindAcquire && c.kind != kindTopUp:
-		return w.script(&w.releases, formRelease)
-	case queued && c.fence != nil:
-		return w.script(&w.tries, formTryFence)
-	case queued:
-		return w.script(&w.tries, formTry)
-	case c.fence != nil:
-		return w.script(&w.proposals, formPropose)
-	default:
+	case kindRelease:
+		if queued {
+			return w.script(&w.farewells, formReleaseLeave)
+		}
+	case kindStand, kindLeave:
+		if queued {
+			return w.script(&w.stands, formStand)
+		}
+	case kindAcquire, kindTopUp:
+		switch {
+		case queued && fenced:
+			return w.script(&w.tries, formTryFence)
+		case queued:
+			return w.script(&w.tries, formTry)
+		case fenced:
+			return w.script(&w.proposals, formPropose)
+		}
 		return w.sets.take(newSet)
 	}
+	return w.script(&w.releases, formRelease)
 }
 
 // script sends a script whole for the first time, as the server may not know it,
