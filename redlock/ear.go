@@ -160,7 +160,7 @@ func (e *ear) listen() (heard bool, err error) {
 	for {
 		patience := quietFor
 		if asked || !heard {
-			patience = max(time.Second, e.ears.r.cfg.NodeTimeout)
+			patience = min(max(time.Second, e.ears.r.cfg.NodeTimeout), quietFor)
 		}
 		said, err := sub.ReceiveTimeout(e.ears.ctx, patience)
 		switch {

@@ -71,9 +71,11 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 		return nil
 	}
 	l.released = true
-	l.end(cause)
-	if l.wait != nil {
+	release := l.command(kindRelease, 0)
+	if l.end(cause) && l.wait != nil {
+		// Who lost it has told the nodes already, and may be waiting again.
 		l.wait.finish()
+		release.queue, release.stance = l.wait.queue, l.wait.stance("")
 	}
 	keys := l.keys
 	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
@@ -93,7 +95,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 			}
 		}
 	}
-	round := l.r.submit(quorum.Spec[command]{Op: l.command(kindRelease, 0), Nodes: asked, KeepUntil: keys})
+	round := l.r.submit(quorum.Spec[command]{Op: release, Nodes: asked, KeepUntil: keys})
 	l.order.Unlock()
 	round.Listen()
 	return round
@@ -223,10 +225,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, place *stance) {
 
 func (l *Lock) command(k kind, ttl time.Duration) command {
 	c := command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
-	switch {
-	case k == kindRelease && l.wait != nil:
-		c.queue, c.stance = l.wait.queue, l.wait.stance("")
-	case k == kindRelease:
+	if k == kindRelease {
 		c.queue = queueOf(l.name.(string))
 	}
 	return c
