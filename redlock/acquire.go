@@ -43,7 +43,7 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 //
 // A release by a client of another library wakes nobody, and messages get lost: so the
 // first in the queue looks when the holder's ttl is over, and everybody now and then,
-// after a second, and then each time after as long again as it has waited, up to 12
+// after a second, and then each time after as long again as it has waited, up to 15
 // seconds. On nodes without pub/sub it tries again after random pauses of at most 100
 // ms. So it does without a quorum. Give ctx a deadline, or set Config.Logger, which is
 // told; otherwise such a wait is silent.

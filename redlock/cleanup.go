@@ -39,7 +39,7 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 		}
 	}
 	cmd := *b.first.Op()
-	cmd.kind = kindCleanUp
+	cmd.kind, cmd.stance = kindCleanUp, nil
 	if cmd.queue == nil {
 		cmd.queue = queueOf(cmd.key.(string))
 	}

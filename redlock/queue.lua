@@ -80,8 +80,8 @@ if what == 'try' and (ours or not held) then
 end
 
 if ticket > 0 and not ours then
-  -- A place is only ever moved back, and kept for three minutes: three looks of whoever
-  -- is in it. Who has come need not hurry any more.
+  -- A place is only ever moved back, and kept for three minutes: two looks of whoever is
+  -- in it. Who has come need not hurry any more.
   local mine = redis.call('ZSCORE', queue, who)
   if not mine or tonumber(mine) < ticket then
     redis.call('ZADD', queue, ARGV[3], who)

@@ -25,7 +25,7 @@ var (
 	releaseScript = script{including(wakeText, releaseText), "b2eb8b8eabd2403d2ef5ad82735afa312e4dc5e3"}
 	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
 	proposeScript = script{proposeText, "a165f6136459a09773412d0ba592a3bcb9933ef1"}
-	queueScript   = script{including(wakeText, queueText), "47588dfd4fa44e18471ee64f05059a1008b389a7"}
+	queueScript   = script{including(wakeText, queueText), "f1ecbf6035ee3b052323106c703f8c019ce0a6ac"}
 )
 
 // including puts wake.lua where a script asks for it: scripts cannot call each other.

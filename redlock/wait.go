@@ -60,18 +60,20 @@ type standing struct {
 const (
 	// firstLook is after how long a wait looks by itself; then it does so each time after
 	// as long again as it has waited, up to lastLook. A thousand waits for keys that are
-	// held for long cost less than a hundred commands a second (BenchmarkIdle in bench).
+	// held for long then cost less than a hundred commands a second (docs/benchmarks.md).
 	firstLook = time.Second
-	lastLook  = 12 * time.Second
-	// fullLook is how often each node is to be looked at, at least: a third of the time
-	// for which a node keeps a place.
-	fullLook = time.Minute
+	lastLook  = 15 * time.Second
+	// fullLook is how often each node is to be looked at, at least: twice in the three
+	// minutes for which a node keeps a place.
+	fullLook = 75 * time.Second
 	// yield is how much longer those who are not first wait before they look whether a
 	// key that should have expired has, for each who is ahead of them: as long as a
 	// node gives whom it has woken.
 	yield = time.Second
 	// again is the pause after a node could not be asked for a place.
 	again = time.Second
+	// leaveFor is how long a node is told that we have left, if it does not answer.
+	leaveFor = 10 * time.Second
 	// maxRaises is how often a wait takes a higher ticket because its clock is behind.
 	maxRaises = 3
 )
@@ -404,14 +406,14 @@ func (w *wait) finish() {
 	w.over, w.ended = true, w.r.cfg.Clock.Now()
 }
 
-// stand asks nodes for a place, and leave gives it up. That is repeated for a moment only:
-// where it cannot be said the place is lost when it is our turn.
+// stand asks nodes for a place, and leave gives it up, for as long as a node may take to
+// come round: where it cannot be said the place is lost when it is our turn.
 func (w *wait) stand(nodes []bool) {
 	w.r.start(quorum.Spec[command]{Op: w.command(kindStand, ""), Nodes: nodes, All: true, Done: w.failed})
 }
 
 func (w *wait) leave(value string) {
-	keep := w.r.cfg.Clock.Now().Add(w.r.cfg.NodeTimeout)
+	keep := w.r.cfg.Clock.Now().Add(max(w.r.cfg.NodeTimeout, leaveFor))
 	w.r.start(quorum.Spec[command]{Op: w.command(kindLeave, value), All: true, KeepUntil: keep})
 }
 

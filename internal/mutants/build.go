@@ -44,20 +44,10 @@ func (m mutant) apply(root, dir string) (overlay, error) {
 		if n := strings.Count(s, e.old); n != 1 {
 			return o, fmt.Errorf("mutant %s: %q occurs %d times in %s, want once", m.name, e.old, n, e.file)
 		}
-		changed := strings.Replace(s, e.old, e.new, 1)
-		text[e.file] = changed
-		if strings.HasSuffix(e.file, ".lua") {
-			// Scripts are known by their hashes.
-			const hashes = "redlock/script.go"
-			scripts, err := read(hashes)
-			if err != nil {
-				return o, err
-			}
-			text[hashes] = strings.Replace(scripts, sum(s), sum(changed), 1)
-			if text[hashes] == scripts {
-				return o, fmt.Errorf("mutant %s: the hash of %s is not in %s", m.name, e.file, hashes)
-			}
-		}
+		text[e.file] = strings.Replace(s, e.old, e.new, 1)
+	}
+	if err := rehash(root, read, text); err != nil {
+		return o, fmt.Errorf("mutant %s: %w", m.name, err)
 	}
 	for file, s := range text {
 		path := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
@@ -67,6 +57,43 @@ func (m mutant) apply(root, dir string) (overlay, error) {
 		o.Replace[filepath.Join(root, file)] = path
 	}
 	return o, nil
+}
+
+// rehash has scripts that were edited known by their new hashes.
+func rehash(root string, read func(string) (string, error), text map[string]string) error {
+	const hashes, include = "redlock/script.go", "--include wake.lua\n"
+	for _, file := range []string{release, queue, propose, extend} {
+		was, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return err
+		}
+		included, err := os.ReadFile(filepath.Join(root, wake))
+		if err != nil {
+			return err
+		}
+		now, err := read(file)
+		if err != nil {
+			return err
+		}
+		nowIncluded, err := read(wake)
+		if err != nil {
+			return err
+		}
+		before := sum(strings.Replace(string(was), include, string(included), 1))
+		after := sum(strings.Replace(now, include, nowIncluded, 1))
+		if before == after {
+			continue
+		}
+		scripts, err := read(hashes)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(scripts, before) {
+			return fmt.Errorf("the hash of %s is not in %s", file, hashes)
+		}
+		text[hashes] = strings.Replace(scripts, before, after, 1)
+	}
+	return nil
 }
 
 func sum(script string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(script))) }

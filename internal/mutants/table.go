@@ -18,6 +18,7 @@ type bug struct {
 // mutants are all bugs.
 var mutants = slices.Concat(
 	in(locking),
+	in(waiting),
 	in(fenced, "--fencing"),
 	guardedBy(guarded, "amnesia,fail-over,fail-back,pause,refuse,replace"),
 	guardedBy(promoted, "fail-back"),
@@ -72,6 +73,12 @@ const (
 	verify    = "redlock/verify.go"
 	markers   = "redlock/marker.go"
 	info      = "redlock/info.go"
+	queue     = "redlock/queue.lua"
+	wake      = "redlock/wake.lua"
+	waits     = "redlock/wait.go"
+	ear       = "redlock/ear.go"
+	ears      = "redlock/ears.go"
+	queues    = "redlock/queue.go"
 )
 
 func one(file, old, new string) []edit { return []edit{{file, old, new}} }
@@ -112,9 +119,9 @@ var locking = []bug{
 	{"unsent-set-stays", "what was not sent before the release is sent after it", one(lifecycle,
 		"		l.bid.withdraw()\n", "")},
 	{"cleanup-where-granted", "a failed attempt is cleaned up only where it was granted", one(cleanup,
-		"		default:\n			silent[n], anySilent = true, true\n", "")},
+		"		case ballot.Final != quorum.Refused:\n			silent[n], anySilent = true, true\n", "")},
 	{"cleanup-with-caller", "whoever gives up does not clean up", one(cleanup,
-		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return 0\n	}\n")},
+		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return\n	}\n")},
 	{"no-cleanup", "failed attempts leave what they have", one(cleanup,
 		"	b.withdraw()\n", "	if true {\n		return 0\n	}\n	b.withdraw()\n")},
 	{"owed-once", "a release or a clean-up that was lost is not repeated", one(call,
@@ -156,7 +163,7 @@ var locking = []bug{
 	{"release-nil-without-majority", "a release that too few nodes answered is said to have worked", one(locks,
 		"	default:\n		return l.r.quorumError(round, ErrNoQuorum, lost)", "	case lost == nil:\n		return nil\n	default:\n		return l.r.quorumError(round, ErrNoQuorum, lost)")},
 	{"release-waits-for-caller", "a release is given up with its caller's context", one(locks,
-		"round.Wait(context.Background())\n	l.r.turns", "round.Wait(ctx)\n	l.r.turns")},
+		"round.Wait(context.Background())\n	if round.Replied", "round.Wait(ctx)\n	if round.Replied")},
 	{"loss-waits-for-expiry", "a lock whose key most nodes refuse to extend is not lost until its validity ends", one(lifecycle,
 		"	case tally.Rejected():\n		l.lose(ErrNotHeld)\n		return l.r.quorumError(round, ErrNotHeld, nil)\n", "")},
 	{"rejected-too-early", "a lock is lost when half of the nodes refuse it", one(tally,
@@ -197,15 +204,11 @@ var locking = []bug{
 	{"keeper-mixes-up", "the keeper mixes up its locks", one(keeper,
 		"place, a.of(a.locks[j]).place = i+1, j+1", "place, a.of(a.locks[j]).place = j+1, i+1")},
 	{"gives-up-without-quorum", "Acquire gives up where it should wait for a quorum", one(acquire,
-		"		case now.Cause != nil:\n			return nil, now\n", "		case now.Cause != nil || now.Reason == ErrNoQuorum:\n			return nil, now\n")},
+		"			case now.Cause != nil:\n				return nil, now\n", "			case now.Cause != nil || now.Reason == ErrNoQuorum:\n				return nil, now\n")},
 	{"does-not-give-up", "Acquire waits on when its context has ended", one(acquire,
 		"	case <-ctx.Done():\n		if failed", "	case <-make(chan int):\n		if failed")},
 	{"line-ends-with-first", "who is first in line and leaves tells nobody", one(turns,
-		"	case i == 0:\n		close(l.places[0].first)\n", "")},
-	{"waits-for-the-ttl", "Acquire sleeps for as long as the holder's ttl lasts", []edit{
-		{acquire, "	if 0 < free && free < pause {", "	if 0 < free {"},
-		{acquire, "	return min(pause, lastPause)\n", "	return pause\n"},
-	}},
+		"	if i == 0 && l.holder == nil {\n		t.next(key, l)\n	} else if", "	if")},
 	{"cleanup-owed-shortly", "a clean-up is owed for one timeout only", one(cleanup,
 		"KeepUntil: r.cfg.Clock.Now().Add(ttl)}", "KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout)}")},
 	{"waits-for-the-silent", "a round waits for nodes that do not answer", one(waiter,
@@ -256,7 +259,7 @@ var locking = []bug{
 	{"torn-is-granted", "calls that a torn batch left unanswered get the answer of the one before", one(pinned,
 		"			ok = c.Op().answer(c, cmd, err, standing) && ok\n", "			if i > 0 && cmd.Err() != nil && cmd.Err() == err && (cmd.text == nil) == (p.wire.cmds[i-1].text == nil) {\n				cmd = p.wire.cmds[i-1]\n				cmd.SetErr(nil)\n			}\n			ok = c.Op().answer(c, cmd, err, standing) && ok\n")},
 	{"torn-is-unsent", "calls behind the first that a torn batch left unanswered count as not sent", one(pinned,
-		"		default:\n			ok =", "		case !ok && cmd.Err() != nil:\n			c.Unsent(cmd.Err())\n		default:\n			ok =")},
+		"		default:\n			if denied(", "		case !ok && cmd.Err() != nil:\n			c.Unsent(cmd.Err())\n		default:\n			if denied(")},
 	{"torn-keeps-connection", "a connection whose batch was torn stays in use", one(pinned,
 		"		if !ok {\n			p.drop()", "		if !ok && len(batch) == 1 {\n			p.drop()")},
 	{"torn-forgets-owed", "what is owed is dropped if another call of its batch was answered", []edit{
