@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/quorumlock/redlock/bench/idle"
 	"github.com/quorumlock/redlock/bench/live"
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/result"
@@ -23,13 +24,13 @@ func compare(ctx context.Context, o options) (run result.Run, err error) {
 	if o.quick {
 		cells = scenario.Quick(cells)
 	}
-	plans := plans(o)
-	if len(cells)+len(plans) == 0 {
+	plans, waits := plans(o), waits(o)
+	if len(cells)+len(plans)+len(waits) == 0 {
 		return run, fmt.Errorf("-only %q matches nothing", o.only)
 	}
 	began := time.Now()
 	n := scenario.Nodes(cells)
-	if len(plans) > 0 {
+	if len(plans)+len(waits) > 0 {
 		n = max(n, liveMasters)
 	}
 	set, err := masters.Launch(n)
@@ -52,7 +53,7 @@ func compare(ctx context.Context, o options) (run result.Run, err error) {
 		fmt.Fprintln(os.Stderr, "WRONG:", err)
 	}
 	runner := &scenario.Runner{
-		Masters: set, Turn: o.turn, Cut: cut(o), Progress: os.Stderr, Problem: problem,
+		Masters: set, Turn: o.turn, Cut: cut(o), Contender: contenderFlag, Progress: os.Stderr, Problem: problem,
 	}
 	rounds := o.rounds
 	if len(cells) == 0 {
@@ -85,6 +86,22 @@ func compare(ctx context.Context, o options) (run result.Run, err error) {
 			}
 		}
 	}
+	for _, p := range waits {
+		if err != nil {
+			break
+		}
+		p.Addrs = set.Addrs(liveMasters)
+		fmt.Fprintf(os.Stderr, "contended/idle=%d, for %v; after %v\n", p.Waiters, p.For, time.Since(began).Round(time.Second))
+		found, e := idle.Measure(ctx, set, waiterFlag, p)
+		switch {
+		case e != nil && ctx.Err() != nil:
+			err = e
+		case e != nil:
+			problem(fmt.Errorf("%d waiters: %w", p.Waiters, e))
+		default:
+			run.Idles = append(run.Idles, found)
+		}
+	}
 	if err == nil {
 		fmt.Fprintf(os.Stderr, "%d turns after which the masters were empty, or what stayed is told above; %d wrong answers; %v\n", len(run.Samples), len(problems), time.Since(began).Round(time.Second))
 	}
@@ -101,6 +118,19 @@ func plans(o options) (plans []live.Plan) {
 		if o.only.MatchString(fmt.Sprintf("live/locks=%d", n)) {
 			plans = append(plans, live.Plan{Locks: n, TTL: ttl, For: hold})
 		}
+	}
+	return plans
+}
+
+// waits are the measurements of callers who only wait that -only matches. Each is made
+// once.
+func waits(o options) (plans []idle.Plan) {
+	p := idle.Plan{Waiters: 1000, Settle: 20 * time.Second, For: time.Minute}
+	if o.quick {
+		p.Settle, p.For = time.Second, 2*time.Second
+	}
+	if o.only.MatchString(fmt.Sprintf("contended/idle=%d", p.Waiters)) {
+		plans = append(plans, p)
 	}
 	return plans
 }

@@ -1,7 +1,7 @@
 // Command bench compares this library with other locks for Redis, and with what
 // the servers and the network can do at all, and writes the page that shows it:
 //
-//	go -C bench run .                    the whole comparison, a quarter of an hour
+//	go -C bench run .                    the whole comparison, half an hour
 //	go -C bench run . -quick             does it run, are the answers right? never: how fast
 //	go -C bench run . -only callers      some scenarios, see -only
 //	go -C bench run . -page FILE.json    the page again from stored figures
@@ -34,13 +34,21 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/quorumlock/redlock/bench/child"
+	"github.com/quorumlock/redlock/bench/contend"
+	"github.com/quorumlock/redlock/bench/idle"
 	"github.com/quorumlock/redlock/bench/live"
 	"github.com/quorumlock/redlock/bench/report"
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// childFlag makes this program the process that holds locks; see package live.
-const childFlag = "-hold-locks"
+// These make this program a process that holds locks, see package live; one that wants
+// a key that others want too, see package contend; and one that waits, see package idle.
+const (
+	childFlag     = "-hold-locks"
+	contenderFlag = "-contend"
+	waiterFlag    = "-wait"
+)
 
 // options are the command line.
 type options struct {
@@ -53,8 +61,9 @@ type options struct {
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == childFlag {
-		if live.Child(os.Args[2], os.Stdin, os.Stdout) != nil {
+	subject.Quiet()
+	if is, err := asChild(os.Args); is {
+		if err != nil {
 			os.Exit(1) // it has told its parent why
 		}
 		return
@@ -69,7 +78,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal kills; the servers end with this process even then.
 	context.AfterFunc(ctx, stop)
-	subject.Quiet()
 	err = execute(ctx, o)
 	switch {
 	case ctx.Err() != nil:
@@ -81,13 +89,30 @@ func main() {
 	}
 }
 
+// asChild is the part of a child process, if the arguments make this one.
+func asChild(args []string) (is bool, err error) {
+	if len(args) != 3 {
+		return false, nil
+	}
+	plan, in, out := args[2], os.Stdin, os.Stdout
+	switch args[1] {
+	case childFlag:
+		return true, live.Child(plan, in, out)
+	case contenderFlag:
+		return true, child.Run(plan, in, out, contend.Child)
+	case waiterFlag:
+		return true, child.Run(plan, in, out, idle.Child)
+	}
+	return false, nil
+}
+
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.BoolVar(&o.quick, "quick", false, "check that everything runs and answers rightly; measure nothing of use")
-	only := f.String("only", "", "measure the cells whose names match this `regexp`, such as callers, guarantees, 'faults.*hung', '/c=128/' or live; the progress shows the names")
+	only := f.String("only", "", "measure the cells whose names match this `regexp`, such as callers, contended, 'faults.*hung', '/c=128/' or live; the progress shows the names")
 	f.IntVar(&o.rounds, "rounds", 0, "how often each cell is measured (default 5)")
-	f.DurationVar(&o.turn, "turn", 0, "how long each subject is measured in a cell (default 900ms)")
+	f.DurationVar(&o.turn, "turn", 0, "how long each subject is measured in a cell (default 900ms; longer where many want one key)")
 	f.StringVar(&o.out, "out", "", "the `folder` for the page (default ../docs; with -quick a temporary one)")
 	f.StringVar(&o.page, "page", "", "make the page from this `file` of stored figures and measure nothing")
 	if err := f.Parse(args); err != nil {
@@ -138,7 +163,7 @@ func execute(ctx context.Context, o options) error {
 		o.out = dir // stays, to be looked at
 	}
 	run, err := compare(ctx, o)
-	if len(run.Samples)+len(run.Renewals) == 0 || ctx.Err() != nil {
+	if len(run.Samples)+len(run.Renewals)+len(run.Idles) == 0 || ctx.Err() != nil {
 		return err
 	}
 	return errors.Join(err, report.Summary(os.Stdout, run), write(o, run))

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quorumlock/redlock/bench/child"
 	"github.com/quorumlock/redlock/bench/result"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -87,11 +88,11 @@ func hold(ctx context.Context, p Plan, tell func() error, goOn <-chan bool) (*re
 	if err := tell(); err != nil {
 		return nil, err
 	}
-	used, start := processorTime(), time.Now()
+	used, start := child.ProcessorTime(), time.Now()
 	if err := pass(ctx, p.For); err != nil {
 		return nil, err
 	}
-	o.Cores = (processorTime() - used).Seconds() / time.Since(start).Seconds()
+	o.Cores = (child.ProcessorTime() - used).Seconds() / time.Since(start).Seconds()
 
 	if err := tell(); err != nil {
 		return nil, err

@@ -35,6 +35,18 @@ func title(c result.Cell) string {
 		if c.RTT > 0 {
 			return callers + ", links of " + nanoseconds(float64(c.RTT))
 		}
+	case result.Contended:
+		n := counted(c.Callers, "contender")
+		switch {
+		case c.OneClient:
+			n = callers + " of one client"
+		case c.Processes:
+			n = whole(float64(c.Callers)) + " processes"
+		}
+		if c.RTT > 0 {
+			n += ", links of " + nanoseconds(float64(c.RTT))
+		}
+		return n + ", " + wanted{c.Hold, c.Think}.what()
 	}
 	return callers
 }

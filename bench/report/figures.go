@@ -23,6 +23,9 @@ func figure(v float64) string {
 	return whole(v)
 }
 
+// thousandths writes v with three digits after the point.
+func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
 // whole writes v without a fraction, in groups of three.
 func whole(v float64) string {
 	s := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)

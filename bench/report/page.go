@@ -35,6 +35,10 @@ func page(m measured) ([]byte, error) {
 		"Faults":     table(result.Faults, "of five masters"),
 		"Links":      table(result.Links, "round trip"),
 		"Guarantees": table(result.Guarantees, "callers"),
+		"Goals":      goalTable(m).markdown(),
+		"Contended":  contendedTables(m),
+		"OtherWays":  orNothing(otherWays(m)),
+		"Idle":       orNothing(idleWaiters(run.Idles)),
 		"Live":       orNothing(liveLocks(run.Renewals)),
 		"NoFigure":   noFigure,
 	})

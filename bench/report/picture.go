@@ -18,6 +18,8 @@ var plots = []picture{
 	{"benchmarks-callers.svg", callersPlot},
 	{"benchmarks-nodes.svg", nodesPlot},
 	{"benchmarks-faults.svg", faultsPlot},
+	{"benchmarks-contended.svg", contendedPlot},
+	{"benchmarks-commands.svg", commandsPlot},
 }
 
 // picture is one of the page's plots. Its panels stand side by side, under one legend

@@ -14,7 +14,8 @@ import (
 
 // Write puts the page into the existing directory dir: benchmarks.md, the run itself
 // as benchmarks.json, and the plots benchmarks-latency.svg, benchmarks-callers.svg,
-// benchmarks-nodes.svg and benchmarks-faults.svg. Files that are there already are
+// benchmarks-nodes.svg, benchmarks-faults.svg, benchmarks-contended.svg and
+// benchmarks-commands.svg. Files that are there already are
 // replaced.
 //
 // If the run cannot be rendered (a figure is no finite number), nothing is written. If

@@ -54,10 +54,11 @@ func TestWriteMakesEveryFile(t *testing.T) {
 	for _, name := range []string{
 		"benchmarks.md", "benchmarks.json", "benchmarks-latency.svg",
 		"benchmarks-callers.svg", "benchmarks-nodes.svg", "benchmarks-faults.svg",
+		"benchmarks-contended.svg", "benchmarks-commands.svg",
 	} {
 		assert.Contains(t, files, name)
 	}
-	assert.Len(t, files, 6)
+	assert.Len(t, files, 8)
 	for _, link := range regexp.MustCompile(`\((benchmarks[^)]*)\)`).FindAllStringSubmatch(files["benchmarks.md"], -1) {
 		assert.Contains(t, files, link[1], "the page links it")
 	}

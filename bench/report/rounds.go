@@ -44,9 +44,22 @@ func measure(run result.Run) measured {
 			cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Callers, b.Callers),
 			cmp.Compare(a.RTT, b.RTT), cmp.Compare(a.Nodes, b.Nodes),
 			cmp.Compare(a.Refused, b.Refused), cmp.Compare(a.Hung, b.Hung),
+			cmp.Compare(a.Hold, b.Hold), cmp.Compare(a.Think, b.Think),
+			later(a.OneClient, b.OneClient), later(a.Processes, b.Processes),
 		)
 	})
 	return m
+}
+
+// later puts what is behind what is not.
+func later(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // metric takes one figure from a sample; ok is false if the sample has none.

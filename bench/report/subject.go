@@ -33,6 +33,12 @@ var identities = []identity{
 		colour: color.NRGBA{0x00, 0x72, 0xB2, 0xFF}, width: 3, glyph: draw.CircleGlyph{},
 	},
 	{
+		subject: result.Fair, library: true, variant: true,
+		what: "this library with `Fair`: who wants a key gets it in the order in which all " +
+			"have asked for it",
+		colour: color.NRGBA{0x56, 0xB4, 0xE9, 0xFF}, width: 1.5, glyph: draw.PyramidGlyph{},
+	},
+	{
 		subject: result.Redsync, library: true,
 		what: "[redsync](https://github.com/go-redsync/redsync) with its defaults, which wait " +
 			"for all masters; two connections a caller to each, so that none waits for one",

@@ -34,12 +34,32 @@ func Summary(w io.Writer, run result.Run) error {
 			g.plain(&b)
 		}
 	}
+	contendedSummary(m, &b)
 	if g := liveLocks(run.Renewals); len(g.rows) > 0 {
 		b.WriteByte('\n')
 		g.plain(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// contendedSummary is what was measured of callers who want one key, if it was.
+func contendedSummary(m measured, b *strings.Builder) {
+	all := ways(m)
+	if others := otherWays(m); len(all)+len(others.rows)+len(m.run.Idles) > 0 {
+		b.WriteByte('\n')
+		goalTable(m).plain(b)
+		for _, w := range all {
+			fmt.Fprintf(b, "\n%s; by the number of contenders:\n", w.what())
+			byContenders(m, w).plain(b)
+		}
+		for _, g := range []grid{others, idleWaiters(m.run.Idles)} {
+			if len(g.rows) > 0 {
+				b.WriteByte('\n')
+				g.plain(b)
+			}
+		}
+	}
 }
 
 // plain writes the grid in aligned columns.

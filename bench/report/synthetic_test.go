@@ -88,7 +88,13 @@ func synthetic() result.Run {
 				sample(c, s, us, float64(at.callers)*1e6/us)
 			}
 		}
+		for _, c := range contendedCells() {
+			for _, s := range []result.Subject{result.Quorumlock, result.Fair, result.Redsync, result.Rueidis} {
+				run.Samples = append(run.Samples, wants(c, s, round, drift))
+			}
+		}
 	}
+	run.Idles = []result.Idle{{Waiters: 1000, For: time.Minute, Settled: 3 * time.Second, Cores: 0.004, PerSecond: 0.05}}
 	for _, locks := range []int{1000, 10_000, 100_000} {
 		run.Renewals = append(run.Renewals, result.Renewal{
 			Locks: locks, TTL: 30 * time.Second, For: time.Minute,
@@ -134,6 +140,41 @@ func made(c result.Cell, s result.Subject, round int, us, perSecond float64) res
 	}
 }
 
+// contendedCells are cells of every kind in which all want one key.
+func contendedCells() (cells []result.Cell) {
+	const far = 10 * time.Millisecond
+	one := result.Cell{Scenario: result.Contended, Nodes: 5}
+	for _, think := range []time.Duration{0, 20 * time.Millisecond} {
+		for _, hold := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
+			for _, n := range []int{2, 4, 16, 64} {
+				c := one
+				c.Callers, c.Hold, c.Think = n, hold, think
+				cells = append(cells, c)
+			}
+		}
+	}
+	apart, away, together := one, one, one
+	apart.Callers, apart.Hold, apart.Processes = 16, 5*time.Millisecond, true
+	away.Callers, away.RTT = 4, far
+	together.Callers, together.OneClient = 1000, true
+	return append(cells, apart, away, together)
+}
+
+// wants is a sample of callers who want one key: its gap is one and a half of a cycle
+// alone, which takes 400 µs more than two round trips, by slower.
+func wants(c result.Cell, s result.Subject, round int, slower float64) result.Sample {
+	times := func(d time.Duration, x float64) time.Duration { return time.Duration(float64(d) * x) }
+	alone := times(400*time.Microsecond+2*c.RTT, slower)
+	gap := times(alone, 1.5)
+	return result.Sample{
+		Cell: c, Subject: s, Round: round, Cycles: 1000, PerSecond: 1 / (c.Hold + gap).Seconds(),
+		Contention: &result.Contention{
+			Alone: alone, Held: c.Hold, Gap: result.Latency{P50: gap, P99: 2 * gap}, Passed: 0.75, Jain: 0.9876,
+			Longest: 3 * time.Duration(c.Callers) * (c.Hold + gap), Commands: 12.5,
+		},
+	}
+}
+
 // small is a run of two rounds that can be checked by hand.
 func small() result.Run {
 	run := synthetic()
@@ -143,6 +184,8 @@ func small() result.Run {
 	hung := result.Cell{Scenario: result.Faults, Callers: 16, Nodes: 5, Hung: 2}
 	crowd := result.Cell{Scenario: result.Guarantees, Callers: 128, Nodes: 5}
 	far := result.Cell{Scenario: result.Guarantees, Callers: 1, Nodes: 5, RTT: 10 * time.Millisecond}
+	wanted := result.Cell{Scenario: result.Contended, Callers: 16, Nodes: 5, Hold: 5 * time.Millisecond}
+	away := result.Cell{Scenario: result.Contended, Callers: 4, Nodes: 5, RTT: 10 * time.Millisecond}
 	well := result.Cell{Scenario: result.Faults, Callers: 16, Nodes: 5}
 	for round, slower := range []float64{1, 1.5} {
 		run.Samples = append(run.Samples,
@@ -158,6 +201,9 @@ func small() result.Run {
 			made(crowd, result.Guarded, round, 3200*slower, 40_000/slower),
 			made(far, result.Quorumlock, round, 20_000*slower, 50/slower),
 			made(far, result.Fenced, round, 20_400*slower, 49/slower),
+			wants(wanted, result.Quorumlock, round, slower),
+			wants(wanted, result.Redsync, round, 2*slower),
+			wants(away, result.Quorumlock, round, slower),
 		)
 	}
 	return run

@@ -12,6 +12,7 @@ type Run struct {
 	Machine  Machine
 	Samples  []Sample
 	Renewals []Renewal
+	Idles    []Idle `json:",omitempty"`
 }
 
 // Machine is what a comparison ran on. It says nothing that names a machine.
@@ -32,6 +33,7 @@ const (
 	Fenced     Subject = "quorumlock, fencing"
 	Guarded    Subject = "quorumlock, restart guard"
 	Both       Subject = "quorumlock, both"
+	Fair       Subject = "quorumlock, fair"
 	Redsync    Subject = "redsync"            // its defaults
 	RedsyncFF  Subject = "redsync, fail-fast" // leaves at the majority
 	Redislock  Subject = "redislock, one node"
@@ -49,6 +51,7 @@ const (
 	Faults     Scenario = "faults"     // of five masters some hang or refuse
 	Links      Scenario = "links"      // round trips of 1, 10, 50 ms
 	Guarantees Scenario = "guarantees" // fencing and the restart guard, near and on links
+	Contended  Scenario = "contended"  // all callers want one key
 )
 
 // Cell is one point of a scenario.
@@ -59,6 +62,12 @@ type Cell struct {
 	Hung     int           // masters that accept and never answer
 	Refused  int           // masters that refuse connections
 	RTT      time.Duration // of the links; 0 is the loopback's own
+
+	// Of cells in which all callers want one key.
+	Hold      time.Duration `json:",omitzero"` // how long each holds it
+	Think     time.Duration `json:",omitzero"` // the pause before each wants it again
+	OneClient bool          `json:",omitzero"` // callers share one; otherwise each has its own
+	Processes bool          `json:",omitzero"` // each caller is a process
 }
 
 // Sample is one subject in one cell for one turn: so many seconds, after a
@@ -77,6 +86,8 @@ type Sample struct {
 	// of its call.
 	Cycle, Acquire Latency
 	Allocs         float64 // heap objects for each cycle, of the whole process; 0 if not counted
+
+	Contention *Contention `json:",omitempty"` // where all callers want one key
 }
 
 // Latency is a distribution.

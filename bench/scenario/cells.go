@@ -21,8 +21,8 @@ type Cell struct {
 	Linked bool
 }
 
-// String is what -only is matched against: the scenario, callers, nodes, and what
-// is wrong.
+// String is what -only is matched against: the scenario, callers, nodes, what is
+// wrong, and how one key is wanted.
 func (c Cell) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/c=%d/n=%d", c.Scenario, c.Callers, c.Nodes)
@@ -34,6 +34,15 @@ func (c Cell) String() string {
 	}
 	if c.RTT > 0 {
 		fmt.Fprintf(&b, "/rtt=%v", c.RTT)
+	}
+	if c.Scenario == result.Contended {
+		fmt.Fprintf(&b, "/hold=%v/think=%v", c.Hold, c.Think)
+	}
+	if c.OneClient {
+		b.WriteString("/one-client")
+	}
+	if c.Processes {
+		b.WriteString("/processes")
 	}
 	return b.String()
 }
@@ -55,7 +64,7 @@ var (
 // Cells lists all cells that only matches, in the order of a round.
 func Cells(only *regexp.Regexp) []Cell {
 	var cells []Cell
-	for _, list := range [][]Cell{byCallers(), byNodes(), byFaults(), byLinks(), byGuarantees()} {
+	for _, list := range [][]Cell{byCallers(), byNodes(), byFaults(), byLinks(), byGuarantees(), byContenders()} {
 		for _, c := range list {
 			if only.MatchString(c.String()) {
 				cells = append(cells, c)
@@ -156,6 +165,9 @@ func rotated(subjects []result.Subject, round int) []result.Subject {
 func Quick(cells []Cell) (quick []Cell) {
 	for _, c := range cells {
 		if c.RTT > quickRTT {
+			continue
+		}
+		if c.Scenario == result.Contended && !quickContended(c) {
 			continue
 		}
 		if c.Callers > quickCallers {

@@ -47,7 +47,7 @@ func TestQuickCellsShowEverything(t *testing.T) {
 		}
 	}
 	assert.Len(t, subjects, len(subject.All()))
-	assert.Len(t, scenarios, 5)
+	assert.Len(t, scenarios, 6)
 }
 
 func TestEverybodyIsFirstInSomeRound(t *testing.T) {

@@ -21,8 +21,11 @@ type Runner struct {
 	Turn    time.Duration // of one subject in one cell
 	// Cut is when a turn beside a fault ends whatever hangs. Some subjects
 	// need seconds for one cycle there.
-	Cut      time.Duration
-	Progress io.Writer
+	Cut time.Duration
+	// Contender is the flag that makes this program one contender; see
+	// [contend.Processes].
+	Contender string
+	Progress  io.Writer
 	// Problem is told of each wrong answer: of what should hold and does not.
 	Problem func(error)
 
@@ -75,7 +78,11 @@ func (r *Runner) Round(ctx context.Context, cells []Cell, round int) (samples []
 	for _, cell := range cells {
 		var line []string
 		for _, name := range rotated(cell.Subjects, round) {
-			sample, err := r.turn(ctx, cell, name, round)
+			turn := r.turn
+			if cell.Scenario == result.Contended {
+				turn = r.contend
+			}
+			sample, err := turn(ctx, cell, name, round)
 			if ctx.Err() != nil {
 				return samples, ctx.Err()
 			}
@@ -179,8 +186,11 @@ func run(ctx context.Context, l subject.Locker, t load.Turn) (*load.Outcome, err
 // and no longer.
 func (r *Runner) empty(ctx context.Context, cell Cell, spec subject.Spec) error {
 	patience := spec.Patience()
-	if cell.Hung > 0 && spec.Name == result.Quorumlock {
+	switch {
+	case cell.Hung > 0 && spec.Name == result.Quorumlock:
 		patience += subject.TTL
+	case cell.Scenario == result.Contended && (isOurs(spec.Name) || spec.AbandonsKeys):
+		patience = unwanted
 	}
 	err := r.Masters.AwaitOnly(ctx, spec.Stays, patience)
 	if err == nil || !errors.Is(err, masters.ErrLeft) {
@@ -189,12 +199,16 @@ func (r *Runner) empty(ctx context.Context, cell Cell, spec subject.Spec) error 
 	if e := r.Masters.Flush(ctx); e != nil {
 		return e
 	}
-	if spec.LeavesStragglers || cell.Hung > 0 && spec.Name != result.Quorumlock {
+	if spec.LeavesStragglers || cell.Scenario == result.Contended && spec.AbandonsKeys || cell.Hung > 0 && spec.Name != result.Quorumlock {
 		fmt.Fprintf(r.Progress, "  %v: %s: %v\n", cell, spec.Name, err)
 		return nil
 	}
 	return err
 }
+
+// unwanted is how long it may take until nothing tells any more that somebody has
+// wanted a key.
+const unwanted = time.Second
 
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")

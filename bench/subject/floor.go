@@ -151,16 +151,26 @@ func (f *floor) count(number, vote uint64) {
 // request is a command in RESP whose key is overwritten by the next of the same
 // length, which takes nanoseconds.
 type request struct {
-	key   int // where the key begins
-	size  int // length of the key
+	keys  []int // where the key begins, each time
+	size  int   // its length
 	bytes []byte
 }
 
 func (r *request) prepare(key string, encode func([]byte) []byte) {
 	if len(key) == r.size {
-		copy(r.bytes[r.key:], key)
+		for _, at := range r.keys {
+			copy(r.bytes[at:], key)
+		}
 		return
 	}
 	r.bytes = encode(nil)
-	r.key, r.size = bytes.Index(r.bytes, []byte("\n"+key+"\r"))+1, len(key)
+	r.keys, r.size = r.keys[:0], len(key)
+	for at := 0; ; at += r.size {
+		next := bytes.Index(r.bytes[at:], []byte(key))
+		if next < 0 {
+			return
+		}
+		at += next
+		r.keys = append(r.keys, at)
+	}
 }

@@ -19,6 +19,7 @@ var (
 	quorumlockSpec = quorumlockWith(result.Quorumlock, redlock.Config{})
 	fencedSpec     = quorumlockWith(result.Fenced, redlock.Config{Fencing: true})
 	guardedSpec    = quorumlockWith(result.Guarded, redlock.Config{RestartGuard: guard})
+	fairSpec       = quorumlockWith(result.Fair, redlock.Config{Fair: true})
 	bothSpec       = quorumlockWith(result.Both, redlock.Config{Fencing: true, RestartGuard: guard})
 )
 
@@ -47,6 +48,9 @@ func quorumlockWith(name result.Subject, config redlock.Config) Spec {
 		s.Stays = append(s.Stays, marker)
 	}
 	ttl := s.LockTTL()
+	if s.Guard == 0 && len(s.Stays) == 0 {
+		s.Wait = waitWith(config, ttl)
+	}
 	s.Open = func(t Target) (Locker, error) {
 		urls := make([]string, len(t.Addrs))
 		for i, addr := range t.Addrs {

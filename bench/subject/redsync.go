@@ -27,10 +27,12 @@ type redsyncLocker struct {
 
 var (
 	redsyncSpec = Spec{
-		Name:    result.Redsync,
-		Open:    func(t Target) (Locker, error) { return openRedsync(t) },
-		Keys:    itself,
-		Refused: redsyncRefused,
+		Name:         result.Redsync,
+		Open:         func(t Target) (Locker, error) { return openRedsync(t) },
+		Wait:         waitRedsync,
+		Keys:         itself,
+		Refused:      redsyncRefused,
+		AbandonsKeys: true,
 	}
 
 	// WithFailFast lets an operation return at the majority. The call to the
@@ -54,11 +56,11 @@ func redsyncRefused(err error) bool {
 
 func openRedsync(t Target, options ...redsync.Option) (*redsyncLocker, error) {
 	l := &redsyncLocker{
-		options: append(options, redsync.WithExpiry(TTL), redsync.WithTries(1)),
+		options: append([]redsync.Option{redsync.WithExpiry(TTL), redsync.WithTries(1)}, options...),
 	}
 	pools := make([]redsyncredis.Pool, len(t.Addrs))
 	for i, addr := range t.Addrs {
-		c := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 2*t.Callers + 16})
+		c := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 2*t.Callers + 16, Dialer: t.dialer()})
 		l.clients = append(l.clients, c)
 		pools[i] = goredis.NewPool(c)
 	}

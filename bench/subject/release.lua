@@ -1,19 +1,34 @@
--- KEYS[1] the key; ARGV[1] our value.
--- Deletes the key if it is ours: 1. Otherwise leaves it alone and says what it
--- found: 0 no key, or minus the milliseconds that somebody else's has left.
-local held = redis.pcall('GET', KEYS[1])
-if held == ARGV[1] then
-  return redis.call('DEL', KEYS[1])
+-- KEYS[1] the key; KEYS[2] its queue; KEYS[3] the flag, which is there while somebody is
+-- in the queue; ARGV[1] our value; ARGV[2], if we waited, our name in the queue: where we
+-- did not get the key we may still be in it.
+-- Deletes the key if it is ours: 1, or 2 if that has woken somebody. Otherwise leaves it
+-- alone: 0.
+--
+-- To delete the flag with the key tells whether anybody waits at less cost than to look.
+if ARGV[2] and redis.call('ZREM', KEYS[2], ARGV[2], '@' .. ARGV[2]) > 0 and redis.call('EXISTS', KEYS[2]) == 0 then
+  redis.call('DEL', KEYS[3])
 end
-if not held then
+local held = redis.pcall('GET', KEYS[1])
+local deleted = 0
+if held == ARGV[1] then
+  if redis.call('DEL', KEYS[1], KEYS[3]) == 1 then
+    return 1
+  end
+  deleted = 1
+elseif held then
+  -- A key of another type is somebody else's too; any other error is an error.
+  if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
+    return held
+  end
+  return 0
+elseif redis.call('DEL', KEYS[3]) == 0 then
   return 0
 end
--- A key of another type is somebody else's too; any other error is an error.
-if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
-  return held
+
+--include wake.lua
+
+if wake(KEYS[2], KEYS[3], '') then
+  redis.call('SET', KEYS[3], '1', 'PX', math.max(redis.call('PTTL', KEYS[2]), 1000))
+  return deleted * 2
 end
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then
-  return -9007199254740991 -- it never expires
-end
-return -math.max(left, 1)
+return deleted

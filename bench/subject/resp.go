@@ -8,13 +8,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/slot"
 )
 
 // releaseScript is the library's own, so that the bounds make the servers do
 // what the library makes them do. A test compares them.
-//
-//go:embed release.lua
-var releaseScript string
+var (
+	//go:embed release.lua
+	releaseText string
+	//go:embed wake.lua
+	wakeText string
+
+	releaseScript = strings.Replace(releaseText, "--include wake.lua\n", wakeText, 1)
+)
+
+// What the library keeps beside a key that somebody waits for.
+const (
+	queues = "redlock:queue:"
+	flags  = "redlock:queued:"
+)
 
 // Replies, byte for byte.
 const (
@@ -41,7 +54,7 @@ func appendSet(b []byte, key string) []byte {
 }
 
 func appendRelease(b []byte, sha, key string) []byte {
-	return appendCommand(b, "EVALSHA", sha, "1", key, boundValue)
+	return appendCommand(b, "EVALSHA", sha, "3", key, slot.Sibling(queues, key), slot.Sibling(flags, key), boundValue)
 }
 
 // dialAll connects to every master and loads the release script there. On an

@@ -2,7 +2,9 @@ package subject
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -29,6 +31,7 @@ const ownModelKeys = 3 // 2*KeyMajority-1, by default
 var rueidislockSpec = Spec{
 	Name:      result.Rueidis,
 	Open:      openRueidislock,
+	Wait:      waitRueidis,
 	OneMaster: true,
 	Keys: func(key string) []string {
 		keys := make([]string, ownModelKeys)
@@ -41,11 +44,17 @@ var rueidislockSpec = Spec{
 }
 
 func openRueidislock(t Target) (Locker, error) {
+	client := rueidis.ClientOption{
+		InitAddress:       t.Addrs[:1],
+		ForceSingleClient: true, // not a Cluster: do not ask
+	}
+	if t.Sent != nil {
+		client.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return t.Sent.dialWith(ctx, d, "tcp", addr)
+		}
+	}
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{
-			InitAddress:       t.Addrs[:1],
-			ForceSingleClient: true, // not a Cluster: do not ask
-		},
+		ClientOption:   client,
 		KeyValidity:    TTL,
 		TryNextAfter:   2 * time.Second,
 		NoLoopTracking: true,

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/quorumlock/redlock/bench/result"
@@ -35,7 +36,8 @@ type Locker interface {
 // Caller acquires one lock at a time and releases it. It belongs to one
 // goroutine.
 type Caller interface {
-	// Acquire makes one attempt.
+	// Acquire makes one attempt; of a subject that was opened by [Spec.Wait] it
+	// waits until it has the key or ctx ends.
 	Acquire(ctx context.Context, key string) error
 	// Release gives up what the last Acquire got. It may be called only after
 	// one that succeeded.
@@ -46,12 +48,24 @@ type Caller interface {
 type Target struct {
 	Addrs   []string // host and port of each master
 	Callers int      // the most goroutines that will call at a time, for the size of pools
+	Sent    *Sent    // counts the commands that are sent; not by the bounds; may be nil
+}
+
+// dialer is for the options of a go-redis client: nil, its own, if nobody counts.
+func (t Target) dialer() func(context.Context, string, string) (net.Conn, error) {
+	if t.Sent == nil {
+		return nil
+	}
+	return t.Sent.dial
 }
 
 // Spec says how to open a subject, and how its locks look on the masters.
 type Spec struct {
 	Name result.Subject
 	Open func(Target) (Locker, error)
+	// Wait opens it for callers who wait for what somebody else holds. Nil for
+	// those that are not compared in this.
+	Wait func(Target) (Locker, error)
 	// OneMaster subjects use only the first of the masters.
 	OneMaster bool
 	// Keys are the names under which a master has a lock that is held.
@@ -61,6 +75,9 @@ type Spec struct {
 	// LeavesStragglers: what this subject leaves behind on healthy masters is
 	// its own way of working, and is reported, not a failure of the comparison.
 	LeavesStragglers bool
+	// AbandonsKeys: where the context of a caller who waits ends, this subject may
+	// leave a key of an attempt under way. That is reported too.
+	AbandonsKeys bool
 	// Stays is how the keys begin that are to outlive the locks. Somebody else has to
 	// delete them.
 	Stays []string
@@ -112,7 +129,7 @@ func Of(name result.Subject) (Spec, error) {
 func All() []Spec {
 	return []Spec{
 		quorumlockSpec, redsyncSpec, redsyncFailFastSpec, redislockSpec, rueidislockSpec,
-		floorSpec, ceilingSpec, fencedSpec, guardedSpec, bothSpec,
+		floorSpec, ceilingSpec, fairSpec, fencedSpec, guardedSpec, bothSpec,
 	}
 }
 

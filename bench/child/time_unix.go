@@ -1,14 +1,14 @@
 //go:build unix
 
-package live
+package child
 
 import (
 	"syscall"
 	"time"
 )
 
-// processorTime is what this process has used, user and system.
-func processorTime() time.Duration {
+// ProcessorTime is what this process has used, user and system.
+func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

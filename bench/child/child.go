@@ -1,0 +1,65 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// Pipe is the child's end: it hears what the parent tells, and says what it finds.
+type Pipe struct {
+	out  *json.Encoder
+	told chan json.RawMessage
+}
+
+// Run carries out a plan in the child: do gets the plan and the Pipe, and a context
+// that ends when the parent has gone. Its error is said to the parent.
+func Run[Plan any](plan string, in io.Reader, out io.Writer, do func(context.Context, Plan, *Pipe) error) error {
+	p := &Pipe{out: json.NewEncoder(out), told: make(chan json.RawMessage)}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	go func() {
+		from := json.NewDecoder(in)
+		for {
+			var m json.RawMessage
+			if err := from.Decode(&m); err != nil {
+				cancel(errors.New("the parent has gone"))
+				return
+			}
+			select {
+			case p.told <- m:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var of Plan
+	err := json.Unmarshal([]byte(plan), &of)
+	if err == nil {
+		err = do(ctx, of, p)
+	}
+	if err != nil {
+		_ = p.out.Encode(message{Error: err.Error()})
+	}
+	return err
+}
+
+// Say says something to the parent.
+func (p *Pipe) Say(what any) error {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	return p.out.Encode(message{Said: text})
+}
+
+// Hear waits for what the parent tells next.
+func (p *Pipe) Hear(ctx context.Context, told any) error {
+	select {
+	case m := <-p.told:
+		return json.Unmarshal(m, told)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,75 @@
+package contend
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/redlock/bench/subject"
+)
+
+// Span is one acquisition of one contender, from the call of Acquire on. The times
+// are of one clock for all contenders.
+type Span struct {
+	Called    time.Time
+	Acquired  time.Time // Acquire returned; zero: its context ended first
+	Releasing time.Time // Release was called
+}
+
+// Log is what one contender did, in order. It writes it alone.
+type Log struct {
+	Spans  []Span
+	Errors int    // acquisitions and releases that failed, for another reason than the end
+	Why    string // one of them did
+	Twice  int    // acquisitions beside which somebody else was inside
+}
+
+// work goes on until ctx ends. What it holds then it releases.
+func (c Contender) work(ctx context.Context, proof Proof, turn Turn) (log Log) {
+	for ctx.Err() == nil {
+		s := Span{Called: time.Now()}
+		err := c.Caller.Acquire(ctx, turn.Key)
+		if err == nil {
+			s.Acquired = time.Now()
+			err = c.hold(proof, turn, &s, &log)
+		}
+		ended := ctx.Err() != nil && s.Acquired.IsZero() // in the middle of a wait
+		if ended || !s.Acquired.IsZero() {
+			log.Spans = append(log.Spans, s)
+		}
+		if err != nil && !ended {
+			log.Errors++
+			log.Why = err.Error()
+			pause(ctx, time.Millisecond) // whoever fails at once shall not spin
+		}
+		pause(ctx, turn.Think)
+	}
+	return log
+}
+
+// hold is what is done under the lock, until it is released.
+func (c Contender) hold(proof Proof, turn Turn, s *Span, log *Log) error {
+	alone := proof.Enter()
+	if turn.Hold > 0 {
+		time.Sleep(time.Until(s.Acquired.Add(turn.Hold)))
+	}
+	if !proof.Leave() || !alone {
+		log.Twice++
+	}
+	s.Releasing = time.Now()
+	return release(c.Caller)
+}
+
+// release does so whatever has ended.
+func release(c subject.Caller) error { return c.Release(context.Background()) }
+
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

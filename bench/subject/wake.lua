@@ -1,0 +1,51 @@
+-- The queue of a key is a sorted set. Who waits is in it by ticket; '@' and its name are
+-- in it by the time, in milliseconds of this server, by which it must have come once
+-- woken. Tickets are microseconds, so all tickets are above all times.
+-- A name is an address and the key as its owner calls it, with a space between.
+
+-- first is who is first in the queue, and its ticket and, if it was woken, until when it
+-- may come. Who has not come in time has lost its place, but for me.
+local function first(queue, now, me)
+  while true do
+    local head = redis.call('ZRANGEBYSCORE', queue, '100000000000000', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    local who = head[1]
+    if not who then
+      return nil
+    end
+    local by = tonumber(redis.call('ZSCORE', queue, '@' .. who) or nil)
+    if who == me or not by or by > now then
+      return who, tonumber(head[2]), by
+    end
+    redis.call('ZREM', queue, who, '@' .. who)
+  end
+end
+
+-- wake tells the first in the queue that the key is free, and returns who that is and how
+-- many milliseconds it has to come. The message is its ticket and the key as it calls it,
+-- so that a later wait does not take it for its own. Whom nobody hears for has lost its place. I am told by
+-- what the script returns. Without anybody left the queue is gone, and its flag.
+local function wake(queue, flag, me)
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  while true do
+    local who, ticket, by = first(queue, now, me)
+    if not who then
+      redis.call('DEL', queue, flag)
+      return nil
+    end
+    local heard = who == me and 1
+    if not heard then
+      local space = string.find(who, ' ', 1, true) or #who
+      local publish = string.sub(who, 1, 1) == '{' and 'SPUBLISH' or 'PUBLISH'
+      heard = redis.pcall(publish, 'redlock:wake:' .. string.sub(who, 1, space - 1), string.format('%.0f', ticket) .. string.sub(who, space))
+    end
+    if type(heard) == 'number' and heard > 0 then
+      if not by or who == me then
+        by = now + 1000
+        redis.call('ZADD', queue, string.format('%.0f', by), '@' .. who)
+      end
+      return who, by - now
+    end
+    redis.call('ZREM', queue, who, '@' .. who)
+  end
+end
