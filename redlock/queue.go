@@ -1,10 +1,6 @@
 package redlock
 
 import (
-	"strconv"
-	"strings"
-	"sync"
-
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
@@ -83,69 +79,3 @@ func readAnswer(reply any) (a answer, ok bool) {
 	}
 	return a, a.verdict >= answerHeld && a.verdict <= answerAhead && a.ahead >= 0 && a.fence >= 0
 }
-
-// tickets hands out the places in all queues, in the order of time. Where another
-// client's clock turns out to be ahead of ours we go by that one: if not, our tickets
-// would be below those of others who came before us.
-type tickets struct {
-	mu    sync.Mutex
-	last  int64
-	ahead int64 // microseconds that the fastest clock is ahead of ours
-}
-
-const (
-	minTicket = 100_000_000_000_001 // see wake.lua
-	maxTicket = 1<<53 - 1           // the highest whole number that a score tells from the next
-)
-
-func (t *tickets) next(now int64) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = min(max(now+t.ahead, t.last+1, minTicket), maxTicket)
-	return t.last
-}
-
-// behind takes note of a ticket of somebody else, and reports whether his clock is
-// ahead of ours.
-func (t *tickets) behind(ticket, now int64) bool {
-	if ticket > maxTicket {
-		return false // nobody's
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if ticket <= now+t.ahead {
-		return false
-	}
-	t.ahead = ticket - now
-	return true
-}
-
-// told remembers the keys whose release woke somebody. Who releases a key and takes it
-// again at once would be ahead of whom it woke each time.
-type told struct {
-	mu   sync.Mutex
-	keys map[string]struct{}
-}
-
-// maxTold bounds the memory: to forget one costs somebody a turn at the most.
-const maxTold = 1 << 12
-
-func (t *told) note(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.keys == nil || len(t.keys) >= maxTold {
-		t.keys = map[string]struct{}{}
-	}
-	t.keys[strings.Clone(key)] = struct{}{}
-}
-
-// take reports whether the key is remembered, and forgets it.
-func (t *told) take(key string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, ok := t.keys[key]
-	delete(t.keys, key)
-	return ok
-}
-
-func ticketText(ticket int64) string { return strconv.FormatInt(ticket, 10) }

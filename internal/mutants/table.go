@@ -77,8 +77,9 @@ const (
 	wake      = "redlock/wake.lua"
 	waits     = "redlock/wait.go"
 	ear       = "redlock/ear.go"
-	ears      = "redlock/ears.go"
-	queues    = "redlock/queue.go"
+	tickets   = "redlock/tickets.go"
+	nexts     = "redlock/next.go"
+	news      = "redlock/news.go"
 )
 
 func one(file, old, new string) []edit { return []edit{{file, old, new}} }

@@ -1,0 +1,138 @@
+package redlock
+
+import (
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// heard takes what a node has answered.
+func (w *wait) heard(node int, a answer) {
+	now := w.r.cfg.Clock.Now()
+	behind := a.tail > 0 && w.r.tickets.behind(a.tail, now.UnixMicro())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &w.nodes[node]
+	s.asked, s.in, s.ahead = false, a.verdict != answerGranted, a.ahead
+	s.until = time.Time{}
+	switch {
+	case a.verdict == answerFree || a.verdict == answerFenced:
+		w.free(node, now)
+	case a.left >= 0 && a.left < millis(forever):
+		s.until = now.Add(time.Duration(a.left+1) * time.Millisecond)
+	}
+	// Whose ticket is higher by our clock than now would have come after us all the same.
+	if behind && a.tail > w.ticket && w.raises < maxRaises {
+		w.raise = true
+	}
+	w.signal()
+}
+
+// woken takes a node's message that the key is ours to take. It reports false if the node
+// ought to know that we do not wait any more.
+func (w *wait) woken(node int, ticket int64) bool {
+	now := w.r.cfg.Clock.Now()
+	w.mu.Lock()
+	if ticket < w.first || w.past(now) {
+		w.mu.Unlock()
+		return false
+	}
+	lock := w.lock
+	w.free(node, now)
+	w.signal()
+	w.mu.Unlock()
+	if lock != nil {
+		lock.growInto(w.only(nil, node), w)
+	}
+	return true
+}
+
+// past reports that no message of a node can be late any more; mu is held.
+func (w *wait) past(now time.Time) bool { return !w.ended.IsZero() && now.Sub(w.ended) >= lateFor }
+
+func (w *wait) forgotten(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.past(now)
+}
+
+// free notes that the key is ours to take on a node; mu is held. An answer that says
+// otherwise does not take it back: it may have been given before.
+func (w *wait) free(node int, now time.Time) {
+	w.nodes[node].free = true
+	if w.some.IsZero() {
+		w.some = now
+	}
+}
+
+// lost takes note that we cannot be woken by a node any more, and have to ask it for a
+// place when we can again.
+func (w *wait) lost(node int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &w.nodes[node]
+	s.in = false
+	w.signal()
+}
+
+// found takes note that we can be woken by a node. What it was asked before that may
+// have dropped us since.
+func (w *wait) found(node int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &w.nodes[node]
+	s.in, s.asked, s.again = false, false, time.Time{}
+	w.signal()
+}
+
+// failed takes note of the nodes that could not be asked.
+func (w *wait) failed(round *quorum.Round[command]) {
+	now := w.r.cfg.Clock.Now()
+	ballots := round.Ballots()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range ballots {
+		if s := &w.nodes[b.Node]; b.Final == quorum.Failed && s.asked {
+			s.asked, s.again = false, now.Add(again)
+		}
+	}
+	w.signal()
+}
+
+// denied takes note that a node does not let us queue, with an error if it just said so.
+func (w *wait) denied(node int, err error) {
+	w.mu.Lock()
+	w.nodes[node].plain = true
+	w.mu.Unlock()
+	if err != nil {
+		w.r.ears.refused(node, err)
+	}
+}
+
+// tried takes note that a try was in vain, for which reason, and sets the pause until the
+// next one that nobody wakes us for; backoff is for so many in a row. Those who listen may
+// need a moment when they are fresh.
+func (w *wait) tried(reason error, backoff func(tries int) time.Duration, fresh bool) {
+	now := w.r.cfg.Clock.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tries++
+	w.poor = reason != ErrHeld
+	pause := backoff(w.tries)
+	w.notBefore = time.Time{}
+	if w.poor || w.tries > 1 {
+		w.notBefore = now.Add(pause)
+	}
+	if fresh {
+		pause = max(pause, introduction)
+	}
+	w.poll = now.Add(pause)
+}
+
+// signal has whoever waits ask what is next; mu is held.
+func (w *wait) signal() {
+	select {
+	case w.changed <- struct{}{}:
+	default: // an unread signal serves as well
+	}
+}
