@@ -48,7 +48,11 @@ func (m *Master) record(args []string) (s sent, stalled <-chan struct{}) {
 	}
 	args[0] = strings.ToUpper(args[0])
 	m.commands = append(m.commands, args)
-	return sent{command: args, replica: m.identity.replica}, nil
+	s = sent{command: args, replica: m.identity.replica}
+	if subscribes(args) {
+		s.refused = m.faults.subscribing
+	}
+	return s, nil
 }
 
 // isHandshake reports whether clients send these commands of their own accord

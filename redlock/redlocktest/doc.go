@@ -36,6 +36,19 @@
 // To a miniredis hook, INFO always has one argument: the sections with a space
 // between them, or "default". A script that calls INFO gets miniredis's own reply.
 //
+// # Publish and subscribe
+//
+// Messages reach subscribers as any reply does, and every fault hits their connections
+// too. Four are about them alone:
+//
+//   - [Master.LoseMessages]: what is published is counted, and does not arrive.
+//   - [Master.DelayMessages]: it arrives late.
+//   - [Master.BreakSubscriptions] and [Path.BreakSubscriptions]: the connections of
+//     subscribers are cut, and no others.
+//   - [Master.RefuseSubscriptions]: nobody can subscribe.
+//
+// There are no sharded channels (SSUBSCRIBE, SPUBLISH).
+//
 // # What it is not
 //
 // miniredis stands for one Redis server whose replies are right; it does not

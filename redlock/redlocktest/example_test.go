@@ -93,3 +93,34 @@ func ExampleMaster_FailOver() {
 	// failed over: another server: true up for days: 1
 	// restarted: another server: true up for days: 0
 }
+
+// A message can get lost although somebody was there to receive it.
+func ExampleMaster_LoseMessages() {
+	masters, err := redlocktest.New(1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer masters.Close()
+	master := masters.Master(0)
+
+	ctx := context.Background()
+	client := master.Client()
+	subscription := client.Subscribe(ctx, "news")
+	defer subscription.Close()
+	if _, err := subscription.Receive(ctx); err != nil {
+		log.Fatal(err)
+	}
+	master.LoseMessages(1)
+	for _, news := range []string{"the first", "the second"} {
+		fmt.Println(news, "has receivers:", client.Publish(ctx, "news", news).Val())
+	}
+	message, err := subscription.ReceiveMessage(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("received:", message.Payload)
+	// Output:
+	// the first has receivers: 1
+	// the second has receivers: 1
+	// received: the second
+}

@@ -8,6 +8,9 @@ type faults struct {
 	request, reply time.Duration
 	loseRequests   int
 	loseReplies    int
+	message        time.Duration // on top of reply, for what is published
+	loseMessages   int           // less than 0: all
+	subscribing    string        // the error that it ends with; empty: none
 	gate           chan struct{} // closed while the master is not stalled
 }
 
@@ -85,19 +88,6 @@ func (m *Master) LoseRequests(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.loseRequests = max(n, 0)
-}
-
-// JumpClock steps the clock by which keys expire, as an operator or NTP steps that
-// of a server: forward by d, and every key has d less to live, or none; back, with
-// a negative d, and it has as much more. Keys without a ttl stay as they are. What
-// clients set later is not concerned. The uptime in INFO, which Redis reckons by its
-// wall clock, steps along.
-func (m *Master) JumpClock(d time.Duration) {
-	m.redis.DB(0) // takes away what has expired by now, which must not come back
-	m.redis.FastForward(d)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.identity.since = m.identity.since.Add(-d)
 }
 
 // fate is what becomes of a request.

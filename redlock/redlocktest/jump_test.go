@@ -1,6 +1,7 @@
 package redlocktest_test
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -103,5 +104,37 @@ func TestASetAfterAJumpGetsItsFullTTL(t *testing.T) {
 		require.Equal(t, time.Second, c.PTTL(t.Context(), "key").Val())
 		time.Sleep(time.Second)
 		require.ErrorIs(t, c.Get(t.Context(), "key").Err(), redis.Nil)
+	})
+}
+
+func TestJumpsStepTheTime(t *testing.T) {
+	everywhere(t, func(t *testing.T, m *redlocktest.Master) {
+		c := m.Client().Conn()
+		defer c.Close()
+		told := func() (asked, called time.Duration) {
+			parts, err := c.Eval(t.Context(), "return redis.call('TIME')", nil).StringSlice()
+			require.NoError(t, err)
+			seconds, err := strconv.ParseInt(parts[0], 10, 64)
+			require.NoError(t, err)
+			micros, err := strconv.ParseInt(parts[1], 10, 64)
+			require.NoError(t, err)
+			now, err := c.Time(t.Context()).Result()
+			require.NoError(t, err)
+			return time.Until(now), time.Until(time.Unix(seconds, 1000*micros))
+		}
+		stepped := time.Duration(0)
+		for _, d := range []time.Duration{0, time.Hour, -3 * time.Hour, 2 * time.Hour} {
+			m.JumpClock(d)
+			stepped += d
+			asked, called := told()
+			require.InDelta(t, stepped, asked, float64(time.Minute))
+			require.InDelta(t, stepped, called, float64(time.Minute))
+		}
+		m.JumpClock(time.Hour)
+		queued, err := c.TxPipelined(t.Context(), func(p redis.Pipeliner) error { p.Time(t.Context()); return nil })
+		require.NoError(t, err, "a transaction takes no harm")
+		require.WithinDuration(t, time.Now(), queued[0].(*redis.TimeCmd).Val(), time.Minute, "and is not concerned")
+		asked, _ := told()
+		require.InDelta(t, time.Hour, asked, float64(time.Minute))
 	})
 }

@@ -147,6 +147,8 @@ func (m *Master) admit(l *link) bool {
 	up := m.up
 	if up {
 		m.links[l] = struct{}{}
+		m.numbered++
+		l.number = m.numbered
 	}
 	m.mu.Unlock()
 	if up {

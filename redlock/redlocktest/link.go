@@ -28,6 +28,9 @@ type link struct {
 	requests *flow
 	replies  *flow
 	mute     atomic.Bool // replies are lost
+	number   int         // of the master's links, in their order
+
+	exchanges exchanges
 
 	mu      sync.Mutex // never held while anything blocks
 	pending []byte     // the beginning of a command
@@ -159,10 +162,9 @@ func (l *link) finish() {
 // matters: miniredis publishes messages with its one mutex held.
 type serverEnd struct {
 	*link
-	rest      []byte // of the command being read
-	once      sync.Once
-	exchanges exchanges
-	resp3     bool // the protocol; the exchanges' mutex guards it
+	rest  []byte // of the command being read
+	once  sync.Once
+	resp3 bool // the protocol; the exchanges' mutex guards it
 }
 
 func (e *serverEnd) Read(p []byte) (int, error) {
@@ -208,24 +210,34 @@ func (e *serverEnd) Write(p []byte) (int, error) {
 			observer(x)
 		}
 	}
-	if e.mute.Load() {
-		return len(p), nil
+	for _, o := range out {
+		e.reply(o)
+	}
+	return len(p), nil
+}
+
+// reply sends a piece on its way to the client, unless it is to be lost.
+func (e *serverEnd) reply(o piece) {
+	if e.mute.Load() || o.message && e.master.losesMessage() {
+		return
 	}
 	delay, lost := e.path.draw(ToClient)
 	left := 0
 	if !lost {
-		left = e.path.arrives(ToClient, len(out))
+		left = e.path.arrives(ToClient, len(o.raw))
 	}
 	due := e.master.replyDue(delay)
-	if left > 0 {
-		e.replies.send(packet{command: command{raw: out[:left:left]}, due: due})
+	if o.message {
+		due = e.master.messageDue(delay)
 	}
-	if left < len(out) {
+	if left > 0 {
+		e.replies.send(packet{command: command{raw: o.raw[:left:left]}, due: due})
+	}
+	if left < len(o.raw) {
 		e.mute.Store(true)
 		e.replies.send(packet{end: true, due: due})
 		e.hangUp()
 	}
-	return len(p), nil
 }
 
 // Close is called by the server when it has executed what it read.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
@@ -40,10 +41,13 @@ type Master struct {
 	up       bool
 	listener *listener // nil if virtual or down
 	links    map[*link]struct{}
+	numbered int // links so far
 	clients  []*redis.Client
 	password string
 	faults   faults
 	identity identity
+	stepped  time.Duration         // the clock, by now
+	queueing map[*server.Peer]bool // where a transaction has begun
 	commands [][]string
 	observer func(Exchange)
 }
@@ -55,7 +59,9 @@ func newMaster(i int, virtual bool) (*Master, error) {
 		redis:   miniredis.NewMiniRedis(),
 		turn:    make(chan struct{}, 1),
 		links:   map[*link]struct{}{},
-		faults:  newFaults(),
+
+		queueing: map[*server.Peer]bool{},
+		faults:   newFaults(),
 	}
 	m.redis.ClockTTL(true)
 
@@ -67,6 +73,7 @@ func newMaster(i int, virtual bool) (*Master, error) {
 	}
 	first.Close()
 	m.server = m.redis.Server()
+	m.server.SetPreHook(m.tell)
 
 	if virtual {
 		m.addr = virtualAddr(i)

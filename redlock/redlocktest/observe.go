@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Exchange is a command that a master has executed, and its reply, which may not
@@ -34,6 +35,8 @@ type exchanges struct {
 	rest     []byte // the beginning of a reply
 	reply    []byte // the first replies to a command that gets several
 	replies  int    // how many these are
+
+	subscriptions atomic.Int32 // to channels and patterns, as the server last said
 }
 
 func (e *exchanges) asked(command sent) {
@@ -42,17 +45,33 @@ func (e *exchanges) asked(command sent) {
 	e.commands = append(e.commands, command)
 }
 
-// answered takes bytes of replies and returns the bytes to send on and what is
+// piece is what goes on to the client in one go.
+type piece struct {
+	raw     []byte
+	message bool // published, and whole; else replies, or parts of some
+}
+
+// answered takes bytes of replies and returns the pieces to send on and what is
 // complete with them. A reply that came in one piece is sent as amend has it.
-func (e *exchanges) answered(p []byte, amend func(sent, []byte) []byte) (out []byte, complete []Exchange) {
+func (e *exchanges) answered(p []byte, amend func(sent, []byte) []byte) (out []piece, complete []Exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	gone := len(e.rest) // has been sent on
 	e.rest = append(e.rest, p...)
+	on := func(raw []byte, message bool) {
+		switch last := len(out) - 1; {
+		case len(raw) == 0:
+		case message || last < 0 || out[last].message:
+			out = append(out, piece{bytes.Clone(raw), message})
+		default:
+			out[last].raw = append(out[last].raw, raw...)
+		}
+	}
 	for {
 		n := replyLength(e.rest)
 		if n == 0 {
-			return append(out, e.rest[gone:]...), complete
+			on(e.rest[gone:], false)
+			return out, complete
 		}
 		reply := e.rest[:n]
 		e.rest = e.rest[n:]
@@ -63,8 +82,11 @@ func (e *exchanges) answered(p []byte, amend func(sent, []byte) []byte) (out []b
 		if answers && gone == 0 {
 			reply = amend(e.commands[0], reply)
 		}
-		out = append(out, reply[gone:]...)
+		on(reply[gone:], gone == 0 && !answers && isMessage(reply))
 		gone = 0
+		if n, told := subscriptions(reply); told && (!answers || strings.HasSuffix(e.commands[0].command[0], "SUBSCRIBE")) {
+			e.subscriptions.Store(n)
+		}
 		if !answers {
 			continue
 		}

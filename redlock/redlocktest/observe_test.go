@@ -242,6 +242,13 @@ func TestObserveNilStops(t *testing.T) {
 
 func asItIs(_ sent, reply []byte) []byte { return reply }
 
+func joined(pieces []piece) (all []byte) {
+	for _, p := range pieces {
+		all = append(all, p.raw...)
+	}
+	return all
+}
+
 // What is published comes when it likes, in any pieces, and is nobody's reply.
 func TestExchangesLeaveOutWhatIsPublished(t *testing.T) {
 	const message = "\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"
@@ -268,9 +275,25 @@ func TestExchangesLeaveOutWhatIsPublished(t *testing.T) {
 				out, got = append(out, on...), append(got, complete...)
 			}
 			require.Equal(t, []Exchange{{Command: c.command, Reply: []byte(c.want)}}, got)
-			require.Equal(t, c.before+c.after, string(out), "sent on")
+			require.Equal(t, c.before+c.after, string(joined(out)), "sent on")
 		})
 	}
+}
+
+// What is published is a piece of its own, so that it can be lost alone; the rest of what
+// comes at once stays together.
+func TestExchangesSetMessagesApart(t *testing.T) {
+	const one, two = "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n", ">4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$1\r\na\r\n$1\r\nb\r\n"
+	const confirmed = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n"
+	var e exchanges
+	e.asked(sent{command: []string{"SUBSCRIBE", "a", "b"}})
+	pieces, _ := e.answered([]byte(confirmed+one+two+"+PO"), asItIs)
+	require.Equal(t, []piece{{[]byte(confirmed), false}, {[]byte(one), true}, {[]byte(two), true}, {[]byte("+PO"), false}}, pieces)
+	require.Equal(t, int32(2), e.subscriptions.Load())
+	pieces, _ = e.answered([]byte("NG\r\n"+one[:10]), asItIs)
+	require.Equal(t, []piece{{[]byte("NG\r\n" + one[:10]), false}}, pieces)
+	pieces, _ = e.answered([]byte(one[10:]+one), asItIs)
+	require.Equal(t, []piece{{[]byte(one[10:]), false}, {[]byte(one), true}}, pieces, "its beginning is gone")
 }
 
 // Neither a stack nor a length overflows, whatever a server says.

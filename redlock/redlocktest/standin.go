@@ -17,6 +17,7 @@ const (
 	infoPrefix    = "-section ("
 	infoSuffix    = ") is not supported\r\n"
 	refusedError  = "-ERR value is not an integer or out of range\r\n"
+	inSubscriber  = "-ERR Can't execute 'getrange':" // of a connection that is subscribed
 	scriptRefused = "Write commands are not allowed in read-only scripts"
 	readonlyError = "-READONLY You can't write against a read only replica.\r\n"
 )
@@ -25,12 +26,15 @@ const (
 type sent struct {
 	command []string
 	replica bool
+	refused string // the error that it is to get; empty: none
 }
 
 // standIn returns what miniredis gets to read for a command.
 func (m *Master) standIn(s sent, raw []byte) []byte {
 	name, args := s.command[0], s.command[1:]
 	switch {
+	case s.refused != "":
+		return encode("GETRANGE", "", "", "")
 	case name == "INFO" && len(args) == 0:
 		return encode(name, "default")
 	case name == "INFO" && len(args) > 1:
@@ -57,6 +61,8 @@ func encode(command ...string) []byte {
 // most often is the same.
 func (e *serverEnd) amend(s sent, reply []byte) []byte {
 	switch name := s.command[0]; {
+	case s.refused != "" && (string(reply) == refusedError || bytes.HasPrefix(reply, []byte(inSubscriber))):
+		return []byte("-" + s.refused + "\r\n")
 	case name == "HELLO" && reply[0] != '-':
 		e.resp3 = reply[0] == '%'
 		if s.replica {
