@@ -94,6 +94,9 @@ func (r *Redlock) acquire(ctx context.Context, key string, ttl time.Duration, pl
 		r.turns.failed(key, failed.Reason)
 		r.warnNoQuorum(failed)
 	}
+	if w != nil {
+		failed.Reason = r.turns.reason(key) // it is somebody's who has tried
+	}
 	if w == nil {
 		w = r.newWait(key)
 		w.value = value
@@ -121,6 +124,9 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 			r.ears.tune(w)
 			w.stand(step.nodes)
 		case try:
+			if ctx.Err() != nil {
+				return nil, r.await(ctx, failed, nil, nil)
+			}
 			r.ears.tune(w)
 			lock, value, err := r.attempt(ctx, w.key, ttl, w, w.value, true)
 			if err == nil {

@@ -47,6 +47,7 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 	if w != nil {
 		cmd.kind, cmd.stance = kindStand, w.stance(cmd.value)
 		spec.Done = w.failed
+		w.owes(answered, silent, spec.KeepUntil)
 	}
 	spec.Op = cmd
 	var behind *quorum.Round[command]
@@ -60,11 +61,11 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 		switch {
 		case anyGranted && ctx.Err() != nil:
 			r.waitFor(context.Background(), cleaned, min(grace, r.cfg.NodeTimeout))
-		case anyGranted && w == nil:
+		case anyGranted && !patient:
 			cleaned.Wait(ctx)
 		}
 	}
-	if behind != nil && (w == nil || ctx.Err() != nil) {
+	if behind != nil && (!patient || ctx.Err() != nil) {
 		r.waitFor(ctx, behind, min(grace, r.cfg.NodeTimeout-took))
 	}
 }

@@ -130,7 +130,7 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 	case c.kind <= kindTopUp:
 		c.fenced(call, reply)
 		return true
-	case c.kind >= kindCleanUp && reply <= woke:
+	case c.kind >= kindCleanUp && reply >= 0 && reply <= woke:
 		call.Grant(reply)
 		return true
 	case c.kind == kindRelease && reply == woke, (c.kind == kindRelease || c.kind == kindExtend) && reply == 1:
@@ -146,15 +146,11 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 // woke is a release's reply if somebody waits for the key, and has been told.
 const woke = 2
 
-// stood reads the reply of queue.lua, and tells who waits what it says of the queue. The
-// key is not free to take on a node whose votes do not count.
+// stood reads the reply of queue.lua, and tells who waits what it says of the queue.
 func (c *command) stood(call *call, reply any, standing error) bool {
 	a, ok := readAnswer(reply)
 	if !ok {
 		return false
-	}
-	if standing != nil {
-		a.verdict, a.left = answerHeld, -1
 	}
 	if w := c.stance.wait; w != nil && (c.kind == kindAcquire || c.kind == kindStand) {
 		w.heard(call.Node(), a)
@@ -167,7 +163,9 @@ func (c *command) stood(call *call, reply any, standing error) bool {
 	case a.verdict == answerGranted:
 		call.Grant(0)
 	case a.verdict == answerFenced && a.fence >= maxToken:
-		call.Fail(errTokenEnd)
+		call.Fail(errTokenEnd) // one such node must not make all others like it
+	case a.fence >= maxToken:
+		call.Refuse(0, errHeldHere) // as above
 	case a.verdict == answerFenced:
 		call.Refuse(a.fence, errFenced)
 	case a.verdict == answerHeld:
@@ -192,17 +190,6 @@ func (c *command) fenced(call *call, reply int64) {
 	default:
 		call.Refuse(reply, errFenced)
 	}
-}
-
-// remaining reads a clean-up's reply: how long somebody else's key still lives.
-func remaining(reply int64) time.Duration {
-	if reply >= 0 {
-		return 0 // ours was deleted, or there was none
-	}
-	if -reply > millis(forever) {
-		return forever
-	}
-	return time.Duration(-reply) * time.Millisecond
 }
 
 const forever = 1<<63 - 1

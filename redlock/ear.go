@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,11 +15,17 @@ import (
 // ear listens to one server on a connection of its own, which is made when somebody
 // begins to wait and given up when nobody has waited for a while. One that breaks is
 // made again: what was said meanwhile is lost, so those who wait then ask anew.
+//
+// go-redis' PubSub makes a new connection by itself, under a lock that whoever closes it
+// needs too, and panics with that lock held on what is no message. So it is given a live
+// context while an ear connects, when nobody else touches it, and one that has ended
+// after that.
 type ear struct {
 	ears    *ears
 	node    int
 	client  *redis.Client
 	sharded bool
+	stale   func() // the server has said that a slot is not its own; nil: it cannot
 
 	mu       sync.Mutex
 	channels map[string]bool // those to listen on; true: the server has confirmed it
@@ -29,9 +36,8 @@ type ear struct {
 }
 
 const (
-	// quiet is how long a connection may say nothing before it is asked whether it is
-	// still there, and idle after how long without anybody who waits it is given up.
-	// Between them they bound how long a connection that died in silence is trusted.
+	// quietFor is how long a connection may say nothing before it is asked whether it is
+	// still there, and idleFor after how long without anybody who waits it is given up.
 	quietFor = 5 * time.Second
 	idleFor  = 10 * time.Second
 	// What cannot be listened to is tried again after firstRetune, then ever more rarely
@@ -51,11 +57,9 @@ func (e *ear) tune(channel string) {
 	}
 	if _, known := e.channels[channel]; !known {
 		e.channels[channel] = false
-		if e.sub != nil {
-			// Writes to a connection that is there, or fails and is made again by whoever
-			// listens.
-			sub := e.sub
-			e.ears.running.Go(func() { _ = e.subscribe(sub, channel) })
+		if sub := e.sub; sub != nil {
+			// If this fails the connection is broken, and the next one has the channel too.
+			e.ears.running.Go(func() { _ = e.subscribe(e.ears.gone, sub, channel) })
 		}
 	}
 	if !e.running {
@@ -85,7 +89,7 @@ func (e *ear) rest(now time.Time) {
 	e.idle = now
 }
 
-// close ends the ear.
+// close ends the ear. One that is connecting ends when that does.
 func (e *ear) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,6 +109,9 @@ func (e *ear) run() {
 			return
 		}
 		switch {
+		case moved(err), says(err, "CROSSSLOT"):
+			e.forget()
+			pause = min(max(2*pause, firstRetune), lastRetune)
 		case heard:
 			pause = firstRetune
 		case err != nil && answered(err):
@@ -116,6 +123,17 @@ func (e *ear) run() {
 		if !e.ears.sleep(pause) {
 			return
 		}
+	}
+}
+
+// forget gives all channels up, as one of them is another server's now. Who waits has
+// them looked up again.
+func (e *ear) forget() {
+	e.mu.Lock()
+	clear(e.channels)
+	e.mu.Unlock()
+	if e.stale != nil {
+		e.stale()
 	}
 }
 
@@ -145,24 +163,24 @@ func (e *ear) deaf() {
 // listen connects and passes on what is said, until the connection breaks or is not
 // needed. heard tells that the server let us listen.
 func (e *ear) listen() (heard bool, err error) {
-	// go-redis panics on what is no message.
+	var sub *redis.PubSub
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errGarbled, p)
+			err = fmt.Errorf("%w: %v", errGarbled, p) // sub's lock may be held for ever
+		} else if sub != nil {
+			_ = sub.Close()
 		}
 	}()
-	sub, err := e.connect()
-	if sub == nil || err != nil {
+	if sub, err = e.connect(); err != nil {
 		return false, err
 	}
-	defer func() { _ = sub.Close() }()
 	asked := false
 	for {
 		patience := quietFor
 		if asked || !heard {
 			patience = min(max(time.Second, e.ears.r.cfg.NodeTimeout), quietFor)
 		}
-		said, err := sub.ReceiveTimeout(e.ears.ctx, patience)
+		said, err := sub.ReceiveTimeout(e.ears.gone, patience)
 		switch {
 		case err == nil:
 			asked = false
@@ -170,7 +188,7 @@ func (e *ear) listen() (heard bool, err error) {
 			if e.unused() {
 				return heard, nil
 			}
-			if err := sub.Ping(e.ears.ctx); err != nil {
+			if err := sub.Ping(e.ears.gone); err != nil {
 				return heard, err
 			}
 			asked = true
@@ -190,26 +208,51 @@ func (e *ear) listen() (heard bool, err error) {
 // connect makes a connection that listens on all channels. That they are confirmed, or why
 // not, is what it receives.
 func (e *ear) connect() (*redis.PubSub, error) {
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return nil, nil
+	client := e.client
+	if client.Options().ReadTimeout <= 0 {
+		client = client.WithTimeout(endless) // for the handshake
 	}
-	var channels []string
-	for channel := range e.channels {
-		channels = append(channels, channel)
+	sub := client.Subscribe(e.ears.ctx) // contacts nobody yet
+	sent := map[string]bool{}
+	for {
+		channel, more := e.next(sub, sent)
+		if !more {
+			return sub, e.ears.ctx.Err()
+		}
+		if err := e.subscribe(e.ears.ctx, sub, channel); err != nil {
+			return sub, err
+		}
 	}
-	sub := e.client.Subscribe(e.ears.ctx) // contacts nobody yet
-	e.sub = sub
-	e.mu.Unlock()
-	return sub, e.subscribe(sub, channels...)
 }
 
-func (e *ear) subscribe(sub *redis.PubSub, channels ...string) error {
-	if e.sharded {
-		return sub.SSubscribe(e.ears.ctx, channels...)
+// next is a channel that was not sent yet. If there is none sub is ready.
+func (e *ear) next(sub *redis.PubSub, sent map[string]bool) (channel string, more bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for channel := range e.channels {
+		if !sent[channel] {
+			sent[channel] = true
+			return channel, true
+		}
 	}
-	return sub.Subscribe(e.ears.ctx, channels...)
+	if !e.closed {
+		e.sub = sub
+	}
+	return "", false
+}
+
+// subscribe asks for one channel: on a Cluster those of different slots cannot be asked for
+// together.
+func (e *ear) subscribe(ctx context.Context, sub *redis.PubSub, channel string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errGarbled, p)
+		}
+	}()
+	if e.sharded {
+		return sub.SSubscribe(ctx, channel)
+	}
+	return sub.Subscribe(ctx, channel)
 }
 
 // confirmed takes note that a channel is listened to; only now those who wait can ask for
@@ -225,7 +268,8 @@ func (e *ear) confirmed(channel string, gone bool) {
 	}
 	e.mu.Unlock()
 	switch {
-	case gone:
+	case gone && e.stale != nil:
+		e.stale()
 		e.ears.lost(e.node)
 	case wanted:
 		e.ears.found(e.node)

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ type ears struct {
 	id       string // the channels, without their common prefix
 	ctx      context.Context
 	cancel   context.CancelFunc
+	gone     context.Context // has ended
 	stations []station
 	running  sync.WaitGroup
 
@@ -52,6 +54,9 @@ type station interface {
 func newEars(r *Redlock, id string) *ears {
 	e := &ears{r: r, id: id, waits: map[string]*wait{}, late: map[string]*wait{}, muted: make([]bool, len(r.nodes))}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
+	var end context.CancelFunc
+	e.gone, end = context.WithCancel(e.ctx)
+	end()
 	for i, n := range r.nodes {
 		e.stations = append(e.stations, n.station(e, i))
 	}
@@ -154,8 +159,8 @@ func (e *ears) all() []*wait {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all := make([]*wait, 0, len(e.waits))
-	for _, w := range e.waits {
-		all = append(all, w)
+	for _, name := range slices.Sorted(maps.Keys(e.waits)) { // so that a simulation can be repeated
+		all = append(all, e.waits[name])
 	}
 	return all
 }
@@ -183,14 +188,16 @@ func (e *ears) sleep(d time.Duration) bool {
 	}
 }
 
-// close ends all listening.
+// close ends all listening, and wait returns when it has: that may take as long as a
+// silent node's handshake.
 func (e *ears) close() {
 	e.cancel()
 	for _, s := range e.stations {
 		s.close()
 	}
-	e.running.Wait()
 }
+
+func (e *ears) wait() { e.running.Wait() }
 
 // oneEar is the station of a single server: it says everything on one channel.
 type oneEar struct {

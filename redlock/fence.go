@@ -83,7 +83,11 @@ func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
 		// Never below the clock, however old the attempt: with a master that forgot
 		// its fence, the clock is what the order rests on.
 		next := *cmd.fence
-		next.token, next.read = max(top+1, now.UnixMicro()), now
+		token = max(top+1, now.UnixMicro())
+		if token > maxToken {
+			return
+		}
+		next.token, next.read = token, now
 		cmd.fence = &next
 		round := r.start(bidding(cmd))
 		b.more = append(b.more, round)

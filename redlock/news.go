@@ -13,19 +13,43 @@ func (w *wait) heard(node int, a answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &w.nodes[node]
-	s.asked, s.in, s.ahead = false, a.verdict != answerGranted, a.ahead
+	s.asked, s.plain, s.in = false, false, a.verdict != answerGranted
 	s.until = time.Time{}
 	switch {
 	case a.verdict == answerFree || a.verdict == answerFenced:
 		w.free(node, now)
 	case a.left >= 0 && a.left < millis(forever):
-		s.until = now.Add(time.Duration(a.left+1) * time.Millisecond)
+		s.until = now.Add(time.Duration(a.left+1)*time.Millisecond + patience(a))
+	}
+	if a.verdict == answerAhead {
+		w.doubt(s.until)
 	}
 	// Whose ticket is higher by our clock than now would have come after us all the same.
 	if behind && a.tail > w.ticket && w.raises < maxRaises {
 		w.raise = true
 	}
 	w.signal()
+}
+
+// patience is how much longer those who are not first wait before they look whether a key
+// has expired: as long as a node gives whom it has woken, and a little in the order of the
+// queue. Who is only behind somebody who was woken need not wait for him once more.
+func patience(a answer) time.Duration {
+	behind := time.Duration(min(a.ahead, 100)) * inOrder
+	if a.verdict == answerHeld && a.ahead > 0 {
+		behind += yield
+	}
+	return behind
+}
+
+// doubt has us try when somebody who was woken on one node has not come by then: he may be
+// dead, and dead on all. mu is held.
+func (w *wait) doubt(until time.Time) {
+	for i := range w.nodes {
+		if s := &w.nodes[i]; !s.free && (s.until.IsZero() || s.until.After(until)) {
+			s.until = until
+		}
+	}
 }
 
 // woken takes a node's message that the key is ours to take. It reports false if the node
@@ -59,10 +83,21 @@ func (w *wait) forgotten(now time.Time) bool {
 // free notes that the key is ours to take on a node; mu is held. An answer that says
 // otherwise does not take it back: it may have been given before.
 func (w *wait) free(node int, now time.Time) {
-	w.nodes[node].free = true
-	if w.some.IsZero() {
+	s := &w.nodes[node]
+	if !s.free && w.some.IsZero() {
 		w.some = now
 	}
+	s.free = true
+}
+
+// owes takes note of what a try in vain is given back with: a place is asked for by the
+// same command, for as long as that is repeated.
+func (w *wait) owes(some, others []bool, until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ask(some)
+	w.ask(others)
+	w.owed = until
 }
 
 // lost takes note that we cannot be woken by a node any more, and have to ask it for a

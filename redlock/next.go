@@ -16,10 +16,10 @@ const (
 	// fullLook is how often each node is to be looked at, at least: twice in the three
 	// minutes for which a node keeps a place.
 	fullLook = 75 * time.Second
-	// yield is how much longer those who are not first wait before they look whether a
-	// key that should have expired has, for each who is ahead of them: as long as a
-	// node gives whom it has woken.
-	yield = time.Second
+	// yield is for how long a node waits for whom it has woken (wake.lua), and inOrder
+	// keeps those who look after that apart.
+	yield   = time.Second
+	inOrder = 10 * time.Millisecond
 	// again is the pause after a node could not be asked for a place.
 	again = time.Second
 	// maxRaises is how often a wait takes a higher ticket because its clock is behind.
@@ -66,7 +66,8 @@ func (w *wait) next(now time.Time, hears, counts func(node int) bool, ends time.
 	var missing *time.Time // since when a place could have been asked for
 	for i := range w.nodes {
 		s := &w.nodes[i]
-		if rest[i] = !(s.free && counts(i)); !rest[i] {
+		rest[i] = !s.free
+		if s.free && counts(i) {
 			free++
 		}
 		if !hears(i) || s.plain {
@@ -96,7 +97,7 @@ func (w *wait) next(now time.Time, hears, counts func(node int) bool, ends time.
 	} else if !ends.IsZero() {
 		consider(sleep, ends, nil)
 	}
-	if at := w.expiry(need); !at.IsZero() {
+	if at := w.expiry(need, counts); !at.IsZero() {
 		consider(try, at, nil)
 	}
 	if missing != nil {
@@ -146,23 +147,16 @@ func (w *wait) trying() {
 
 // expiry is when a majority may have no key of anybody any more, or nobody who is
 // ahead and does not come; zero if that cannot be said. mu is held.
-func (w *wait) expiry(need int) time.Time {
+func (w *wait) expiry(need int, counts func(node int) bool) time.Time {
 	var until []time.Time
-	var ahead []int64
-	for _, s := range w.nodes {
-		if s.free || !s.until.IsZero() {
+	for i, s := range w.nodes {
+		if s.free && counts(i) || !s.free && !s.until.IsZero() {
 			until = append(until, s.until)
-			ahead = append(ahead, s.ahead)
 		}
 	}
 	if len(until) < need {
 		return time.Time{}
 	}
 	slices.SortFunc(until, time.Time.Compare)
-	slices.Sort(ahead)
-	at := until[need-1]
-	if at.IsZero() {
-		return at // they are free: next knows
-	}
-	return at.Add(time.Duration(min(ahead[need-1], int64(fullLook/yield))) * yield)
+	return until[need-1] // zero if so many are free: next knows
 }

@@ -28,15 +28,9 @@ if held and held == ARGV[4] and held ~= '' then
 end
 
 if what == 'leave' then
-  -- An entry with a higher ticket is of a later wait.
-  local mine = redis.call('ZSCORE', queue, who)
-  if mine and tonumber(mine) <= ticket then
-    redis.call('ZREM', queue, who, '@' .. who)
-  end
+  leave(queue, flag, who, ticket)
   if not held then
     wake(queue, flag, '')
-  elseif redis.call('EXISTS', queue) == 0 then
-    redis.call('DEL', flag)
   end
   return {0, 0, 0, 0, 0}
 end
@@ -50,12 +44,19 @@ if KEYS[4] then
   end
 end
 
+-- Who takes no place is nobody in the queue, whatever its name.
+local me = ticket > 0 and who or ''
 local verdict = 0
 local ours = what == 'try' and held == value
 if what == 'try' and (ours or not held) then
   local time = redis.call('TIME')
-  local head, lowest = first(queue, time[1] * 1000 + math.floor(time[2] / 1000), who)
-  if ours or not head or head == who or ticket > 0 and (ticket < lowest or ticket == lowest and who < head) then
+  local head, lowest = first(queue, time[1] * 1000 + math.floor(time[2] / 1000), me)
+  local turn = ours or not head or head == me or ticket > 0 and (ticket < lowest or ticket == lowest and who < head)
+  if not turn then
+    head = wake(queue, flag, me) -- or they were all dead who are ahead
+    turn = not head or head == me
+  end
+  if turn then
     local token = tonumber(ARGV[7] or 0)
     if fence and (highest > token or highest == token and not ours) then
       verdict = 3
@@ -68,11 +69,10 @@ if what == 'try' and (ours or not held) then
       if KEYS[4] then
         redis.call('SET', KEYS[4], ARGV[7], 'PX', ARGV[8])
       end
-      if head then
-        redis.call('ZREM', queue, who, '@' .. who)
-        if redis.call('EXISTS', queue) == 0 then
-          redis.call('DEL', flag)
-        end
+      if not head then
+        redis.call('DEL', flag) -- the last were dead
+      elseif ticket > 0 then
+        leave(queue, flag, who, ticket)
       end
       return {1, 0, 0, 0, 0}
     end
@@ -82,7 +82,11 @@ end
 if ticket > 0 and not ours then
   -- A place is only ever moved back, and kept for three minutes: two looks of whoever is
   -- in it. Who has come need not hurry any more.
-  local mine = redis.call('ZSCORE', queue, who)
+  local mine = redis.pcall('ZSCORE', queue, who)
+  if type(mine) == 'table' then
+    redis.call('DEL', queue) -- no queue of ours
+    mine = nil
+  end
   if not mine or tonumber(mine) < ticket then
     redis.call('ZADD', queue, ARGV[3], who)
   end
@@ -95,8 +99,8 @@ local left = 0
 if held then
   left = redis.call('PTTL', key)
 else
-  local woken, comes = wake(queue, flag, who)
-  if woken == who then
+  local woken, comes = wake(queue, flag, me)
+  if woken == me then
     verdict = math.max(verdict, 2)
   else
     verdict, left = 4, comes or 0

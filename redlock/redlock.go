@@ -161,6 +161,7 @@ func (r *Redlock) Close() error {
 		round.Wait(context.Background())
 	}
 	r.group.Close(r.cfg.NodeTimeout)
+	r.ears.wait()
 	r.journal.close(r.cfg.Clock)
 
 	var errs []error

@@ -60,7 +60,10 @@ func (s *shards) find(name, channel string) {
 	}
 	at := s.all[master]
 	if at == nil {
-		at = &ear{ears: s.ears, node: s.node, client: master, sharded: true, channels: map[string]bool{}}
+		at = &ear{
+			ears: s.ears, node: s.node, client: master, sharded: true, channels: map[string]bool{},
+			stale: func() { s.client.ReloadState(s.ears.ctx) },
+		}
 		s.all[master] = at
 	}
 	if before := s.where[channel]; before != nil && before != at {

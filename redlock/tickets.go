@@ -17,6 +17,7 @@ type tickets struct {
 const (
 	minTicket = 100_000_000_000_001 // see wake.lua
 	maxTicket = 1<<53 - 1           // the highest whole number that a score tells from the next
+	mostAhead = 24 * 3600 * 1e6     // microseconds
 )
 
 func (t *tickets) next(now int64) int64 {
@@ -27,17 +28,18 @@ func (t *tickets) next(now int64) int64 {
 }
 
 // behind takes note of a ticket of somebody else, and reports whether his clock is
-// ahead of ours.
+// ahead of ours. One that is a day ahead is not right, or it is no ticket: to go by that
+// would let everybody else do so too.
 func (t *tickets) behind(ticket, now int64) bool {
-	if ticket > maxTicket {
-		return false // nobody's
+	if ticket-now > mostAhead {
+		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ticket <= now+t.ahead {
 		return false
 	}
-	t.ahead = ticket - now
+	t.ahead = ticket - now + 1
 	return true
 }
 

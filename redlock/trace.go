@@ -9,10 +9,10 @@ import (
 
 // Trace is what became of one round, for metrics and for tools that show it.
 //
-// A clean-up or a top-up goes to some of the nodes and needs no majority: its
-// Outcome and Need mean nothing, its Nodes do.
+// What is neither to acquire, to extend nor to release goes to some of the nodes and needs
+// no majority: its Outcome and Need mean nothing, its Nodes do.
 type Trace struct {
-	Op      string         // "acquire", "extend", "release", "clean up" or "top up"
+	Op      string         // "acquire", "extend", "release", "clean up", "top up", "wait" or "leave"
 	Key     string         // the resource, without Config.KeyPrefix
 	Outcome quorum.Outcome // as decided
 	Granted int            // grants at the decision; a later grant is in Nodes

@@ -40,6 +40,7 @@ type wait struct {
 	look      time.Time // at the next
 	pause     time.Duration
 	ends      time.Time // of a quarantine, which is worth a try
+	owed      time.Time // until when what a try took may be given back
 	some      time.Time // since when some nodes, but no majority, have been free; zero: not
 
 	nodes []standing
@@ -52,7 +53,6 @@ type standing struct {
 	in    bool      // we have it
 	free  bool      // we were told that the key is ours to take, since we last tried to
 	until time.Time // when that may be, at the latest; zero: nobody knows
-	ahead int64     // how many were ahead of us
 	plain bool      // it has no queue for us
 }
 
@@ -131,6 +131,11 @@ func (w *wait) stand(nodes []bool) {
 
 func (w *wait) leave(value string) {
 	keep := w.r.cfg.Clock.Now().Add(max(w.r.cfg.NodeTimeout, leaveFor))
+	w.mu.Lock()
+	if w.owed.After(keep) {
+		keep = w.owed // behind a command that stands
+	}
+	w.mu.Unlock()
 	w.r.start(quorum.Spec[command]{Op: w.command(kindLeave, value), All: true, KeepUntil: keep})
 }
 

@@ -44,7 +44,7 @@ var (
 	formExtend       = form{&extendScript, 1, 2}
 	formExtendFence  = form{&extendScript, 2, 4}
 	formRelease      = form{&releaseScript, 3, 1}
-	formReleaseLeave = form{&releaseScript, 3, 2}
+	formReleaseLeave = form{&releaseScript, 3, 3}
 	formTry          = form{&queueScript, 3, 6}
 	formTryFence     = form{&queueScript, 4, 8}
 	formStand        = form{&queueScript, 3, 4} // and leave
@@ -104,7 +104,7 @@ func (w *wireCmd) fill(c *command, sharded bool) {
 			w.value = c.stance.who.(string)
 		}
 		if w.form == formReleaseLeave {
-			a[3] = c.stance.name(sharded)
+			a[3], a[4] = c.stance.name(sharded), c.stance.ticket
 		}
 	case &queueScript:
 		a[0], a[1], a = c.queue.key, c.queue.flag, a[2:]

@@ -31,10 +31,10 @@ var waiting = []bug{
 	{"wake-lost-in-try", "what it is told during a try is forgotten when that fails", one(news,
 		"	w.tries++\n", "	w.tries++\n	for i := range w.nodes {\n		w.nodes[i].free = false\n	}\n")},
 	{"expiry-not-watched", "nobody looks whether a dead holder's key has expired", one(nexts,
-		"	if at := w.expiry(need); !at.IsZero() {", "	if at := w.expiry(need); false && !at.IsZero() {")},
+		"	if at := w.expiry(need, counts); !at.IsZero() {", "	if at := w.expiry(need, counts); false && !at.IsZero() {")},
 	{"never-looks", "who waits relies on being woken", []edit{
 		{nexts, "	best := step{do: stand, at: w.look}\n", "	best := step{do: stand, at: now.Add(fullLook * 100)}\n"},
-		{nexts, "	if at := w.expiry(need); !at.IsZero() {", "	if at := w.expiry(need); false && !at.IsZero() {"},
+		{nexts, "	if at := w.expiry(need, counts); !at.IsZero() {", "	if at := w.expiry(need, counts); false && !at.IsZero() {"},
 	}},
 	{"new-ears-unused", "who has a new subscription does not ask for the places again", one(news,
 		"	s.in, s.asked, s.again = false, false, time.Time{}\n", "	s.again = time.Time{}\n")},
