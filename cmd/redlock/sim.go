@@ -31,6 +31,7 @@ type simFlags struct {
 	shrink    bool
 	fencing   bool
 	guard     bool
+	fair      bool
 	quiet     bool
 
 	fingerprint string
@@ -71,6 +72,7 @@ command line is wrong.`,
 	f.DurationVar(&flags.config.For, "for", 0, "how long there are faults, in virtual time")
 	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen, separated by commas")
 	f.BoolVar(&flags.fencing, "fencing", false, "whether locks have fencing tokens")
+	f.BoolVar(&flags.fair, "fair", false, "whether a newcomer joins the queue of a key if there is one")
 	f.BoolVar(&flags.guard, "guard", false, "whether clients have the restart guard, as long as the longest ttl")
 	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their `numbers`")
 	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
@@ -113,6 +115,7 @@ func (f *simFlags) run(cmd *cobra.Command) error {
 	}
 	f.config.Fencing = given(cmd, "fencing", f.fencing)
 	f.config.Guard = given(cmd, "guard", f.guard)
+	f.config.Fair = given(cmd, "fair", f.fair)
 	if f.seeds != "" {
 		if cmd.Flags().Changed("seed") || f.html+f.svg+f.fingerprint != "" || len(f.config.Without) > 0 {
 			return usagef("--seeds goes with none of --seed, --fingerprint, --html, --svg and --without")

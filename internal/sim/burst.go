@@ -111,7 +111,7 @@ func (w *world) finishBurst(c *client, r *rand.Rand) {
 // takeOnce takes a lock when nothing fails any more, which must work in time.
 func (w *world) takeOnce(c *client, r *rand.Rand, key string) (ok bool) {
 	ctx, cancel := context.WithTimeout(background, w.patience())
-	op := c.begin(key)
+	op := c.begin(key, true)
 	l, err := c.lock.Acquire(ctx, key, w.plan.longest())
 	cancel()
 	if err != nil {

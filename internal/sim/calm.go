@@ -7,10 +7,27 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/history"
+	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
+
+// settle waits until nothing is left of what failed: nobody waits for a dead connection
+// any more, nor keeps a node out.
+func (w *world) settle(c *client) {
+	c.sleep(background, settled)
+	if w.plan.Guard == 0 {
+		return
+	}
+	// Whom a client has not talked to since he lost his memory it does not know yet.
+	if l, err := c.lock.TryAcquire(background, ownKey(c), longest); err == nil {
+		w.must(l.Release(background))
+	}
+	c.sleep(background, w.quarantine())
+}
+
+func ownKey(c *client) string { return fmt.Sprintf("own%d", 1+c.index) }
 
 // calm takes a client through a lock's life on a key of its own, when nothing fails
 // any more and nobody else wants it. Under faults most outcomes have an excuse; here
@@ -22,7 +39,7 @@ func (w *world) calm(c *client, number int) {
 	if plan := w.plan.Clients[c.index]; plan.Rate < 1-plan.Drift.Factor {
 		return
 	}
-	key := fmt.Sprintf("own%d", 1+c.index)
+	key := ownKey(c)
 	want := func(what string, ok bool, got any) {
 		if !ok {
 			w.report(history.Violation{At: w.now(), Rule: Calm, Key: key, Text: fmt.Sprintf("client %d %s: %v", c.index+1, what, got)})
@@ -72,16 +89,6 @@ func (w *world) calm(c *client, number int) {
 	}
 	over, cancel := context.WithCancel(background)
 	cancel()
-
-	c.sleep(background, settled) // nobody waits for a dead connection any more
-	if w.plan.Guard > 0 {
-		// Whom a client has not talked to since he lost his memory it does not know yet.
-		if l, err := c.lock.TryAcquire(background, key, longest); err == nil {
-			err = l.Release(background)
-			want("could not release its lock", err == nil, err)
-		}
-		c.sleep(background, w.quarantine())
-	}
 
 	// A lock that is kept alive lives, and so does that of Do.
 	err := c.lock.Do(background, key, brief, func(ctx context.Context) error {
@@ -217,4 +224,5 @@ func (w *world) calm(c *client, number int) {
 	want("waits for a lock though it is closed", errors.Is(err, redlock.ErrClosed), err)
 	want("holds a lock though it is closed", errors.Is(context.Cause(l.Context()), redlock.ErrClosed), context.Cause(l.Context()))
 	want("closed, and left its lock behind", gone(key), has(l))
+	want("closed, and left its place in the queue", gone(slot.Sibling(queuePrefix, key)) && gone(slot.Sibling(flagPrefix, key)), "")
 }

@@ -47,6 +47,7 @@ func (w *world) newClient(i int) *client {
 		c.paths = append(c.paths, p)
 		nodes = append(nodes, p.Client(func(opts *redis.Options) {
 			// Between these go-redis draws its pauses, from a source of its own.
+			opts.Dialer = p.connect(opts.Dialer)
 			opts.MinRetryBackoff, opts.MaxRetryBackoff = 20*time.Millisecond, 20*time.Millisecond
 			if plan.Careful {
 				opts.MaxRetries, opts.DialerRetries = -1, 1
@@ -61,6 +62,7 @@ func (w *world) newClient(i int) *client {
 		Rand:        reader{stream(w.plan.Config.Seed, "values", i)},
 
 		Fencing:      w.plan.Fencing,
+		Fair:         w.plan.Fair,
 		RestartGuard: w.plan.Guard,
 	})
 	w.must(err)

@@ -44,7 +44,7 @@ func Draw(c Config) (Plan, error) {
 		p.For = span.Truncate(time.Millisecond)
 	}
 	if p.Kinds == nil {
-		p.Kinds = drawKinds(stream(c.Seed, "kinds"), stream(c.Seed, "more kinds"))
+		p.Kinds = drawKinds(stream(c.Seed, "kinds"), stream(c.Seed, "more kinds"), stream(c.Seed, "wake kinds"))
 	}
 	p.Long = leavesNothing(p.Kinds) && r.IntN(4) > 0
 	for i := range clients {
@@ -60,6 +60,8 @@ func Draw(c Config) (Plan, error) {
 		}
 	}
 	p.Fencing = c.Fencing.or(stream(c.Seed, "fencing"), 2)
+	p.Fair = c.Fair.or(stream(c.Seed, "fair"), 3)
+	p.Crowd = stream(c.Seed, "crowd").IntN(3) == 0
 	p.drawGuard()
 	p.drawFaults()
 	for _, n := range c.Without {
@@ -73,7 +75,7 @@ func Draw(c Config) (Plan, error) {
 
 // drawKinds switches half of the kinds off: faults hide each other, so a run with
 // fewer kinds goes deeper. One run in six is beyond what Redlock promises.
-func drawKinds(r, more *rand.Rand) []Kind {
+func drawKinds(r, more, wake *rand.Rand) []Kind {
 	kinds := []Kind{}
 	long := r.IntN(3) == 0 // see leavesNothing
 	for _, k := range butFor(Within, apart) {
@@ -94,6 +96,11 @@ func drawKinds(r, more *rand.Rand) []Kind {
 	}
 	if more.IntN(8) == 0 && !slices.Contains(kinds, SlowClient) {
 		kinds = append(kinds, pick(more, FailOver, FailBack))
+	}
+	for _, k := range wakes {
+		if wake.IntN(5) < 2 {
+			kinds = append(kinds, k)
+		}
 	}
 	slices.Sort(kinds)
 	return kinds

@@ -12,8 +12,10 @@ func (p *Plan) drawFaults() {
 	free := map[string]time.Duration{}
 	first := butFor(p.Kinds, append([]Kind{Cancel, SlowClient}, apart...)) // those two are in the clients
 	p.drawFaultsOf(first, stream(p.Config.Seed, "faults"), 40*time.Millisecond, 300*time.Millisecond, free)
-	more := butFor(p.Kinds, butFor(p.Kinds, apart))
+	more := butFor(p.Kinds, append(butFor(p.Kinds, apart), wakes...))
 	p.drawFaultsOf(more, stream(p.Config.Seed, "more faults"), 150*time.Millisecond, 900*time.Millisecond, free)
+	wake := butFor(p.Kinds, butFor(p.Kinds, wakes))
+	p.drawFaultsOf(wake, stream(p.Config.Seed, "wake faults"), 60*time.Millisecond, 400*time.Millisecond, free)
 }
 
 // drawFaultsOf plans faults of some kinds at random instants, on average a pace between
@@ -70,11 +72,17 @@ func (f *FaultPlan) draw(r *rand.Rand) (target string) {
 		f.For = between(r, 20*time.Millisecond, 2*longest)
 	case Break, Flush:
 		f.For = 0
+	case LateWake:
+		f.Late = between(r, time.Millisecond, 2*time.Second)
+	case Deafen:
+		if r.IntN(2) == 0 {
+			f.For = 0
+		}
 	case JumpBack, JumpAhead:
 		f.For = between(r, 50*time.Millisecond, longest) // how far
 	}
 	switch f.Kind {
-	case Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack:
+	case Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack, LoseWake, LateWake, Deafen:
 		f.Client = -1
 	case Flush, JumpBack, JumpAhead:
 		f.Client = -1

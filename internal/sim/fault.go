@@ -86,6 +86,19 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	case AmnesiaOK, Amnesia:
 		text = "down, comes back without memory"
 		begin, end = m.Kill, func() { w.must(m.RestartEmpty()); w.jumped(f.Node, history.Never) }
+	case LoseWake:
+		text = "loses wake-ups"
+		begin, end = func() { m.LoseMessages(-1) }, func() { m.LoseMessages(0) }
+	case LateWake:
+		text = fmt.Sprintf("wakes up %v late", f.Late)
+		begin, end = func() { m.DelayMessages(f.Late) }, func() { m.DelayMessages(0) }
+	case Deafen:
+		text = "subscribers cut off"
+		begin = m.BreakSubscriptions
+		if f.For > 0 {
+			text = "subscribers cut off, and refused"
+			begin, end = func() { m.RefuseSubscriptions(noSubscribe); m.BreakSubscriptions() }, func() { m.RefuseSubscriptions("") }
+		}
 	case Flush:
 		text = "loses its scripts"
 		begin = func() { w.must(m.FlushScripts()) }
@@ -107,6 +120,9 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	}
 	return begin, end, text
 }
+
+// noSubscribe is what a server says whose rights were changed, for a moment.
+const noSubscribe = "NOPERM this user has no permissions to run the 'subscribe' command"
 
 // unmarked is the text of a fault: whoever comes first after it cannot know of it.
 const unmarked = "nobody has left a marker"

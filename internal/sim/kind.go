@@ -26,6 +26,9 @@ const (
 	Pause      Kind = "pause"       // a client stands still, mostly longer than its validity
 	Cancel     Kind = "cancel"      // callers give up in the middle
 	Replace    Kind = "replace"     // a client's process ends, and another takes its place
+	LoseWake   Kind = "lose-wake"   // what a node publishes for those who wait is lost
+	LateWake   Kind = "late-wake"   // it arrives late
+	Deafen     Kind = "deafen"      // a node's subscribers are cut off, and may not be let in again for a while
 	Amnesia    Kind = "amnesia"     // a node comes back at once without its memory
 	FailOver   Kind = "fail-over"   // a replica that has not heard of its locks takes a node's place
 	FailBack   Kind = "fail-back"   // a node is a replica for a while, and has lost its memory by that
@@ -37,6 +40,7 @@ const (
 var Within = []Kind{
 	Delay, Late, LoseAsk, LoseReply, Tear, Partition, Refuse, Break,
 	Hang, Crash, AmnesiaOK, Flush, JumpBack, Pause, Cancel, Replace,
+	LoseWake, LateWake, Deafen,
 }
 
 // Beyond lists the kinds under which Redlock, without an optional guard, is known
@@ -45,7 +49,10 @@ var Beyond = []Kind{Amnesia, JumpAhead, SlowClient, FailOver, FailBack}
 
 // apart are the kinds that are drawn by themselves, so that what was drawn before there
 // were these stays as it was.
-var apart = []Kind{Replace, FailOver, FailBack}
+var apart = append([]Kind{Replace, FailOver, FailBack}, wakes...)
+
+// wakes are the kinds that are about who waits being woken.
+var wakes = []Kind{LoseWake, LateWake, Deafen}
 
 // forgetful are the kinds by which a node forgets its keys and fences.
 var forgetful = []Kind{Amnesia, AmnesiaOK, FailOver, FailBack}

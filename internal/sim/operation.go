@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -8,12 +9,25 @@ import (
 
 // order is a command of the library's on a key.
 type order struct {
-	verb       string // acquire, which a top-up is too, extend or release; empty for any other command
+	verb       string // acquire, which a top-up is too, extend, release, stand or leave; empty for any other command
 	key, value string
 	fence      string // the fence's key; empty without fencing
 	token      int64
-	again      bool // the key of a lock that is held is put back
+	again      bool   // the key of a lock that is held is put back
+	queue      string // the queue's key, and that of its flag; empty for what has nothing to do with them
+	flag       string
+	ticket     int64  // the place in the queue; 0: none
+	channel    string // where whoever has that place is to be woken
+	old        string // a value that is given back first
 }
+
+// What the keys of queues, and of the flags that tell of them, begin with.
+const (
+	queuePrefix = "redlock:queue:"
+	flagPrefix  = "redlock:queued:"
+	// wakePrefix is what the channels begin with on which those are woken who wait.
+	wakePrefix = "redlock:wake:"
+)
 
 // fencePrefix is what the keys of fences begin with.
 const fencePrefix = "redlock:fence:"
@@ -23,6 +37,7 @@ const markerKey = "redlock:server"
 
 // operation reads a command: SET, or a script with a key and our value, with a ttl if
 // it extends, and with a fence, a token and how long to keep it where there are tokens.
+// Releases, and what is about a queue, also name that and its flag.
 func operation(command []string) (o order) {
 	switch {
 	case command[0] == "SET" && command[1] == markerKey: // who is there, for the guard
@@ -32,9 +47,10 @@ func operation(command []string) (o order) {
 	case !strings.HasPrefix(command[0], "EVAL"):
 		return order{}
 	}
+	if len(command) > 5 && strings.HasPrefix(command[5], flagPrefix) {
+		return queued(command)
+	}
 	switch len(command) {
-	case 5:
-		return order{verb: "release", key: command[3], value: command[4]}
 	case 6:
 		return order{verb: "extend", key: command[3], value: command[4]}
 	case 9, 10:
@@ -47,12 +63,82 @@ func operation(command []string) (o order) {
 	return o
 }
 
-// said is a reply in a word, or with a reason.
-func (o order) said(reply []byte) string {
+// queued reads a command with the keys of a queue: a release, or what tries, stands or
+// leaves by the queue. Anything else has a queue and no verb.
+func queued(command []string) (o order) {
+	o = order{key: command[3], queue: command[4], flag: command[5]}
+	args := command[6:]
+	if command[2] == "4" {
+		o.fence, args = command[6], command[7:]
+	}
+	switch {
+	case 0 < len(args) && len(args) < 4: // of who waited, with the name of his place and its ticket
+		o.verb, o.value = "release", args[0]
+		return o
+	case len(args) > 5 && args[0] == "try":
+		o.verb, o.value = "acquire", args[4]
+	case len(args) > 3 && (args[0] == "stand" || args[0] == "leave"):
+		o.verb = args[0]
+	default:
+		return o
+	}
+	id, _, _ := strings.Cut(args[1], " ")
+	o.channel = wakePrefix + id
+	o.ticket, _ = strconv.ParseInt(args[2], 10, 64)
+	o.old = args[3]
+	if o.fence != "" && len(args) > 6 {
+		o.token, _ = strconv.ParseInt(args[6], 10, 64)
+	}
+	return o
+}
+
+// stood is a word for what a script of the queue replies: whether the key is ours now,
+// in how many milliseconds that may change, how many are ahead of us, the highest
+// ticket, and the fence.
+func (o order) stood(reply []byte, heard bool) string {
+	const granted, fenced = 1, 3
+	var numbers []int64
+	for _, line := range strings.Split(string(reply), "\r\n:")[1:] {
+		n, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		numbers = append(numbers, n)
+	}
+	if len(numbers) != 5 {
+		return "failed: no answer"
+	}
+	ahead := ""
+	switch {
+	case o.ticket > 0 && heard:
+		ahead = fmt.Sprintf(": %s%d, %d ahead", stands, o.ticket, numbers[2])
+	case o.ticket > 0:
+		ahead = fmt.Sprintf(": passes, %d ahead", numbers[2])
+	}
+	switch {
+	case o.verb == "leave":
+		return "granted"
+	case o.verb == "stand":
+		return "granted" + ahead
+	case numbers[0] == granted:
+		return "granted"
+	case numbers[0] == fenced:
+		return fmt.Sprintf("refused: fence %d", numbers[4])
+	}
+	return "refused" + ahead
+}
+
+// stands is in the answer to whoever has a place in the queue now, and keeps it: whom
+// nobody hears for when he is to be woken loses it. The ticket follows.
+const stands = "in the queue by "
+
+// said is a reply in a word, or with a reason. heard tells that somebody listens on the
+// order's channel.
+func (o order) said(reply []byte, heard bool) string {
 	line, _, _ := strings.Cut(string(reply), "\r\n")
+	if o.queue != "" && o.verb != "release" && !strings.HasPrefix(line, "-") {
+		return o.stood(reply, heard)
+	}
 	number, err := strconv.ParseInt(strings.TrimPrefix(line, ":"), 10, 64)
 	switch {
-	case line == "+OK" || line == ":1":
+	case line == "+OK" || line == ":1" || line == ":2" && o.verb == "release": // which has woken somebody
 		return "granted"
 	case strings.HasPrefix(line, "-"):
 		return "failed: " + line[1:]
@@ -91,7 +177,7 @@ func (w *world) fenced(o order, word string, node int, before stored, fence stri
 	case o.verb != "acquire" || o.again:
 	case word == "granted" && o.token <= last && !(o.token == last && ours):
 		wrong = "was granted a token that is not above the fence"
-	case w.proposed[this] && !w.extended[o.value]:
+	case w.proposed[this] && !w.extended[o.value] && o.ticket == 0: // who waits may be woken again
 		wrong = "was sent again"
 	}
 	if o.verb == "acquire" {

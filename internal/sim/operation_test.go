@@ -10,16 +10,35 @@ import (
 
 func TestOperations(t *testing.T) {
 	for line, want := range map[string]order{
-		"SET k v NX PX 100":     {verb: "acquire", key: "k", value: "v"},
-		"EVALSHA sha 1 k v":     {verb: "release", key: "k", value: "v"},
-		"EVAL script 1 k v 100": {verb: "extend", key: "k", value: "v"},
+		"SET k v NX PX 100": {verb: "acquire", key: "k", value: "v"},
+		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} v":        {verb: "release", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}"},
+		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} v i,k 17": {verb: "release", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}"},
+		"EVAL script 1 k v 100":                                 {verb: "extend", key: "k", value: "v"},
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 0": {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 1": {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700, again: true},
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800":   {verb: "extend", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
+		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} stand i,k 17 w": {
+			verb: "stand", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
+		},
+		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} leave i,k 17 w": {
+			verb: "leave", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
+		},
+		"EVAL script 3 k redlock:queue:{k} redlock:queued:{k} try i,k 17 w v 100": {
+			verb: "acquire", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
+		},
+		"EVALSHA sha 4 k redlock:queue:{k} redlock:queued:{k} redlock:fence:{k} try i,k 0 w v 100 1700 604800": {
+			verb: "acquire", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", channel: "redlock:wake:i", old: "w",
+			fence: "redlock:fence:{k}", token: 1700,
+		},
+		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} what i,k 17 w": {key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}"},
 		"INFO server": {},
 		"HELLO 3":     {},
 	} {
-		assert.Equal(t, want, operation(strings.Fields(line)), line)
+		command := strings.Fields(line)
+		for i, arg := range command {
+			command[i] = strings.ReplaceAll(arg, ",", " ") // a name in a queue has a space
+		}
+		assert.Equal(t, want, operation(command), line)
 	}
 }
 
@@ -42,8 +61,23 @@ func TestReplies(t *testing.T) {
 		{order{verb: "release"}, ":0", "refused"},
 		{order{verb: "release"}, ":-30", "refused: 30ms left"},
 		{order{verb: "extend", fence: "f"}, ":0", "refused"},
+		{order{verb: "release", queue: "q"}, ":2", "granted"},
+		{order{verb: "release", queue: "q"}, ":0", "refused"},
+		{order{verb: "extend"}, ":2", "refused"},
+		{order{verb: "stand", queue: "q", ticket: 17}, "-NOPERM no", "failed: NOPERM no"},
+		{order{verb: "stand", queue: "q", ticket: 17}, ":1", "failed: no answer"},
+		{order{verb: "stand", queue: "q", ticket: 17}, "*5|:0|:99|:3|:20|:0", "granted: in the queue by 17, 3 ahead"},
+		{order{verb: "leave", queue: "q", ticket: 17}, "*5|:0|:0|:0|:0|:0", "granted"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:1|:0|:0|:0|:0", "granted"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:0|:99|:0|:20|:0", "refused: in the queue by 17, 0 ahead"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:4|:-1|:1|:20|:0", "refused: in the queue by 17, 1 ahead"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:3|:0|:0|:17|:1700", "refused: fence 1700"},
+		{order{verb: "acquire", queue: "q"}, "*5|:0|:99|:0|:20|:0", "refused"},
 	} {
-		assert.Equal(t, c.want, c.to.said([]byte(c.reply+"\r\n")), c.reply)
+		reply := []byte(strings.ReplaceAll(c.reply, "|", "\r\n") + "\r\n")
+		assert.Equal(t, c.want, c.to.said(reply, true), c.reply)
+		deaf := strings.ReplaceAll(c.want, stands+"17", "passes")
+		assert.Equal(t, deaf, c.to.said(reply, false), "%s, where nobody listens", c.reply)
 	}
 }
 

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"context"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -14,8 +16,14 @@ type path struct {
 	*redlocktest.Path
 	base time.Duration
 
+	seed    uint64
+	numbers []int      // whose it is
+	sending sync.Mutex // held while a connection sends, which never blocks
+
 	mu     sync.Mutex
 	random [2]*rand.Rand // for each direction, as their order among each other is the scheduler's
+	dials  int           // connections so far
+	sender *rand.Rand    // of the connection that sends; nil: none does
 	// How many faults do this to it.
 	slow      int           // a long tail
 	late      time.Duration // requests take at least that much longer
@@ -27,7 +35,7 @@ type path struct {
 }
 
 func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
-	p := &path{Path: m.Path()}
+	p := &path{Path: m.Path(), seed: seed, numbers: []int{client, node}}
 	for d := range p.random {
 		p.random[d] = stream(seed, "path", client, node, d)
 	}
@@ -37,13 +45,58 @@ func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
 	return p
 }
 
+// source is where what happens to a message in that direction is drawn from; mu is held.
+func (p *path) source(d redlocktest.Direction) *rand.Rand {
+	if d == redlocktest.ToMaster && p.sender != nil {
+		return p.sender
+	}
+	return p.random[d]
+}
+
+// sender is a connection: a client has one that asks, and one that listens. Which of them
+// sends first at an instant is the scheduler's, so each has a source of its own.
+type sender struct {
+	net.Conn
+	path   *path
+	random *rand.Rand
+}
+
+// connect has each connection that dial makes be a sender.
+func (p *path) connect(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		p.dials++
+		number := p.dials
+		p.mu.Unlock()
+		return &sender{conn, p, stream(p.seed, "connection", append(p.numbers, number)...)}, nil
+	}
+}
+
+func (s *sender) Write(b []byte) (int, error) {
+	s.path.sending.Lock()
+	defer s.path.sending.Unlock()
+	s.path.sends(s.random)
+	defer s.path.sends(nil)
+	return s.Conn.Write(b)
+}
+
+func (p *path) sends(r *rand.Rand) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sender = r
+}
+
 // lossOf is how many of the requests or replies a losing path loses.
 const lossOf = 0.3
 
 func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.random[d]
+	r := p.source(d)
 	delay := p.base/2 + between(r, 1, p.base)
 	if p.slow > 0 {
 		delay += time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
@@ -65,7 +118,7 @@ var tornOf = [2]float64{redlocktest.ToMaster: 0.3, redlocktest.ToClient: 0.1}
 func (p *path) tear(d redlocktest.Direction, bytes int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r := p.random[d]; p.torn[d] > 0 && r.Float64() < tornOf[d] {
+	if r := p.source(d); p.torn[d] > 0 && r.Float64() < tornOf[d] {
 		return r.IntN(bytes)
 	}
 	return bytes

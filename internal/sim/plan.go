@@ -21,6 +21,7 @@ type Config struct {
 	Without []int         // numbers of planned faults to leave out, for a smaller history
 	Fencing Switch        // locks have fencing tokens
 	Guard   Switch        // Config.RestartGuard is as long as the longest ttl
+	Fair    Switch        // Config.Fair of all clients
 }
 
 const (
@@ -65,7 +66,7 @@ func (c Config) Command() string {
 		}
 		s += " --faults " + list
 	}
-	s += c.Fencing.flag("fencing") + c.Guard.flag("guard")
+	s += c.Fencing.flag("fencing") + c.Guard.flag("guard") + c.Fair.flag("fair")
 	if len(c.Without) > 0 {
 		list := make([]string, len(c.Without))
 		for i, n := range c.Without {
@@ -98,6 +99,8 @@ type Plan struct {
 	Long    bool // some ttls are longer than anybody waits, so that what is left behind shows
 	Fencing bool
 	Guard   time.Duration // Config.RestartGuard of all clients
+	Fair    bool          // Config.Fair of all clients
+	Crowd   bool          // nobody only tries: whoever wants a lock waits for it, and for long
 	Agree   bool          // clocks are as close as tokens need where nodes forget
 	Kinds   []Kind
 	Clients []ClientPlan
@@ -127,6 +130,7 @@ type FaultPlan struct {
 	Ask    bool          // a partition: requests are held; torn: requests are; late: later than the round
 	Reply  bool          // a partition: replies are held; torn: replies are
 	Closes bool          // replaced: it releases what it has, and closes; else it dies
+	Late   time.Duration // late wake-ups: by how much
 }
 
 const (

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/history"
@@ -24,6 +23,9 @@ const (
 	Told       = "told"       // what an operation returns fits what the nodes said
 	Prompt     = "prompt"     // an operation returns in time
 	Calm       = "calm"       // without faults, each operation does what it says
+	Starvation = "starvation" // with Fair, who stands in the queue is not overtaken by who comes later
+	Stuck      = "hang"       // of those who wait for a key that is free one gets it in time
+	Flag       = "flag"       // a node has a queue's flag exactly while it has the queue
 	Quiet      = "quiet"      // when everything has been released, nobody acquires or extends
 	Goroutines = "goroutines" // neither is a goroutine
 	Panics     = "panic"
@@ -181,45 +183,5 @@ func (w *world) prompt(c *client, what string, op int, key string, began time.Du
 			At: w.now(), Rule: Prompt, Key: key,
 			Text: fmt.Sprintf("client %d's %s #%d took %v, longer than %v", c.index+1, what, op, took, limit),
 		})
-	}
-}
-
-// leftovers looks for keys when all ttls are over, in a long run long before, and for
-// clients that still want some.
-func (w *world) leftovers() {
-	wait := w.patience() - patience + 2*longest
-	if w.plan.Long {
-		// Everything was released, and what was lost is cleaned up.
-		wait = settled
-	}
-	since := w.now()
-	time.Sleep(wait)
-	for i, m := range w.masters.All() {
-		for _, key := range m.Miniredis().Keys() {
-			if key == markerKey {
-				continue // it is to stay
-			}
-			if w.plan.Fencing && strings.HasPrefix(key, fencePrefix) {
-				continue // for Config.FenceRetention
-			}
-			w.report(history.Violation{
-				At: w.now(), Rule: Leftover, Key: key,
-				Text: fmt.Sprintf("node %d still has %q, %v after the last release", i+1, key, wait),
-			})
-		}
-	}
-	// What was on its way at the last release has arrived, and each lock that
-	// lives on is due to be renewed.
-	time.Sleep(w.plan.longest())
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, v := range w.votes {
-		if v.at > since+wait && !strings.HasPrefix(v.text, "release") {
-			w.violations = append(w.violations, history.Violation{
-				At: v.at, Rule: Quiet, Key: v.key,
-				Text: fmt.Sprintf("client %d still sends to node %d, which says %q, though it has released everything", v.client+1, v.node+1, v.text),
-			})
-			return
-		}
 	}
 }

@@ -45,9 +45,12 @@ func (w *world) observe(node int) {
 		o := operation(x.Command)
 		key, value, verb := o.key, o.value, o.verb
 		if verb == "" {
+			if o.queue != "" {
+				w.report(history.Violation{At: w.now(), Rule: Harness, Key: key, Text: fmt.Sprintf("the lab does not know what %q asks for", x.Command)})
+			}
 			return
 		}
-		word := o.said(x.Reply)
+		word := o.said(x.Reply, o.channel != "" && m.Miniredis().PubSubNumSub(o.channel)[o.channel] > 0)
 		v := vote{at: w.now(), node: node, client: w.clientOf(x.Path), key: key, value: value, token: o.token, text: verb + " " + word}
 		held, _ := m.Miniredis().Get(key)
 		fence := ""
@@ -56,6 +59,10 @@ func (w *world) observe(node int) {
 			// after which the scheduler takes the processor from a goroutine.
 			defer runtime.Gosched()
 			fence, _ = m.Miniredis().Get(o.fence)
+		}
+		mismatch := ""
+		if o.queue != "" {
+			mismatch = unlike(m, o)
 		}
 		now := stored{value: held}
 		if held != "" {
@@ -77,7 +84,11 @@ func (w *world) observe(node int) {
 			v.wrong, v.rule = w.fenced(o, word, node, w.stored[place], fence, v.at), Fence
 		}
 		if before := w.stored[place]; before != now {
-			if bad := wrong(verb, value, before, now, v.at); bad != "" {
+			was := before
+			if o.old != "" && was.value == o.old {
+				was = stored{} // given back first
+			}
+			if bad := wrong(verb, value, was, now, v.at); bad != "" {
 				v.wrong, v.rule = bad, Owner
 			}
 			switch {
@@ -88,8 +99,25 @@ func (w *world) observe(node int) {
 			}
 			w.stored[place] = now
 		}
+		if v.wrong == "" && mismatch != "" {
+			v.wrong, v.rule = mismatch, Flag
+		}
 		w.votes = append(w.votes, v)
 	})
+}
+
+// unlike says how a node's queue and its flag, of which there is one exactly while there
+// is the other, differ.
+func unlike(m *redlocktest.Master, o order) string {
+	server := m.Miniredis()
+	queue, flag := server.Exists(o.queue), server.Exists(o.flag)
+	switch {
+	case queue && !flag:
+		return "left a queue without its flag"
+	case flag && !queue && server.TTL(o.flag) > time.Second: // or it is about to go
+		return "left the flag of a queue that is gone"
+	}
+	return ""
 }
 
 // wrong says what a command must not have done to a key: nobody but its owner

@@ -29,7 +29,11 @@ func (w *world) work(c *client, worker int) {
 			c.do(r, key, pick(r, plan.TTLs...))
 			continue
 		}
-		l, op := c.acquire(r, key, pick(r, plan.TTLs...), r.IntN(2) == 0, time.Second)
+		patience := time.Second
+		if w.plan.Crowd {
+			patience *= 3
+		}
+		l, op := c.acquire(r, key, pick(r, plan.TTLs...), r.IntN(2) == 0 || w.plan.Crowd, patience)
 		if l != nil {
 			c.hold(r, l, op, plan.TTLs)
 		}
@@ -56,7 +60,7 @@ func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool,
 	if wait {
 		ask = c.lock.Acquire
 	}
-	op := c.begin(key)
+	op := c.begin(key, wait)
 	began := c.w.now()
 	l, err := ask(ctx, key, ttl)
 	if !wait {
@@ -84,7 +88,7 @@ func (c *client) do(r *rand.Rand, key string, ttl time.Duration) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	defer c.clock.AfterFunc(exp(r, time.Second), cancel).Stop()
-	op := c.begin(key)
+	op := c.begin(key, true)
 	ran, lost := false, error(nil)
 	err := c.lock.Do(ctx, key, ttl, func(ctx context.Context) error {
 		ran = true
@@ -121,13 +125,20 @@ func (c *client) inDo(op int, key string) {
 	}
 }
 
+// waits is the text of an acquisition that waits for its lock.
+const waits = "waits"
+
 // begin numbers an acquisition.
-func (c *client) begin(key string) (op int) {
+func (c *client) begin(key string, wait bool) (op int) {
 	c.mu.Lock()
 	c.ops++
 	op = c.ops
 	c.mu.Unlock()
-	c.say(history.Asked, op, key, 0, nil)
+	e := history.Event{Kind: history.Asked, Op: op, Key: key}
+	if wait {
+		e.Text = waits
+	}
+	c.log(e, nil)
 	return op
 }
 

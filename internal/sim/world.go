@@ -53,6 +53,8 @@ func Run(c Config) (Result, error) {
 	found := append(w.violations, history.Check(r.Events)...)
 	found = append(found, history.CheckContexts(r.Events)...)
 	found = append(found, w.checkTold(r.Events)...)
+	found = append(found, p.checkStarved(r.Events, p.quiet)...)
+	found = append(found, p.checkStuck(r.Events, p.calm(), w.end)...)
 	r.judge(append(found, checkValid(r.Events)...))
 	for _, e := range r.Events {
 		switch e.Kind {
@@ -175,6 +177,11 @@ func (w *world) run() {
 	work.Wait()
 	w.calmed = w.now()
 	w.leftovers()
+	for _, c := range alive {
+		work.Go(func() { w.settle(c) })
+	}
+	work.Wait()
+	w.calmLines(alive)
 	for i, c := range alive {
 		work.Go(func() { w.calm(c, i) })
 	}
@@ -183,6 +190,8 @@ func (w *world) run() {
 		work.Go(func() { w.must(c.lock.Close()) })
 	}
 	work.Wait()
+	time.Sleep(moment)
+	w.noQueues("all have closed")
 	w.end = w.now()
 	w.must(w.masters.Close())
 }

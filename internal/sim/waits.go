@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/history"
+)
+
+// Rules about those who wait. That somebody waits is known from what he asked for; that
+// he stands in the queue, from what the nodes answered.
+
+type opID struct{ client, op int }
+
+// waiters are those who wait for one key, in the order in which they asked.
+type waiters struct {
+	list  []opID
+	since time.Duration // when the first of an unbroken row of them came
+}
+
+func (q *waiters) join(id opID, at time.Duration) {
+	if len(q.list) == 0 {
+		q.since = at
+	}
+	q.list = append(q.list, id)
+}
+
+func (q *waiters) leave(gone func(opID) bool) { q.list = slices.DeleteFunc(q.list, gone) }
+
+func (q *waiters) has(client int) bool {
+	return slices.ContainsFunc(q.list, func(id opID) bool { return id.client == client })
+}
+
+// first is the client's operation that stands in the queue: its goroutines take turns.
+func (q *waiters) first(client int) (id opID, any bool) {
+	i := slices.IndexFunc(q.list, func(id opID) bool { return id.client == client })
+	if i < 0 {
+		return opID{}, false
+	}
+	return q.list[i], true
+}
+
+// follow keeps who waits for each key up to date.
+func follow(all map[string]*waiters, e history.Event) *waiters {
+	q := all[e.Key]
+	if q == nil {
+		q = &waiters{}
+		all[e.Key] = q
+	}
+	id := opID{e.Client, e.Op}
+	switch e.Kind {
+	case history.Asked:
+		if e.Text == waits {
+			q.join(id, e.At)
+		}
+	case history.Granted, history.Denied:
+		q.leave(func(other opID) bool { return other == id })
+	case history.Died, history.Closed:
+		for _, q := range all {
+			q.leave(func(other opID) bool { return other.client == e.Client })
+		}
+	}
+	return q
+}
+
+// quiet tells that nothing can have kept anybody from his turn by then: there has been no
+// fault, or the key is one that is only wanted when nothing fails any more.
+func (p Plan) quiet(e history.Event) bool {
+	if e.Key == lineKey {
+		return true
+	}
+	for i, f := range p.Faults {
+		if f.At <= e.At && !slices.Contains(p.Config.Without, i+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// calm is from when on nothing fails any more, and nobody waits for a dead connection.
+func (p Plan) calm() (from time.Duration) {
+	for i, f := range p.Faults {
+		if !slices.Contains(p.Config.Without, i+1) {
+			from = max(from, f.At+f.For+settled)
+		}
+	}
+	if p.Guard > 0 && from > 0 {
+		from += 2 * (p.Guard + 2*time.Second)
+	}
+	return from
+}
