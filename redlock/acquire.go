@@ -60,6 +60,11 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	}
 	place := r.turns.join(key)
 	if place.first != nil {
+		if err := r.enter(); err != nil {
+			r.turns.leave(key, place)
+			return nil, opError("acquire", key, err)
+		}
+		defer r.attempts.Done() // who leaves last leaves the nodes' queue
 		failed := &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
 		if err := r.await(ctx, failed, place.first, nil); err != nil {
 			r.turns.leave(key, place)

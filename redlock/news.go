@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"errors"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
@@ -12,23 +13,37 @@ func (w *wait) heard(node int, a answer) {
 	behind := a.tail > 0 && w.r.tickets.behind(a.tail, now.UnixMicro())
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	stood := w.stands()
 	s := &w.nodes[node]
-	s.asked, s.plain, s.in = false, false, a.verdict != answerGranted
+	s.asked, s.plain, s.in = false, false, a.verdict != answerGranted && !s.early
+	s.early = false
 	s.until = time.Time{}
 	switch {
 	case a.verdict == answerFree || a.verdict == answerFenced:
-		w.free(node, now)
+		w.free(node)
 	case a.left >= 0 && a.left < millis(forever):
 		s.until = now.Add(time.Duration(a.left+1)*time.Millisecond + patience(a))
 	}
 	if a.verdict == answerAhead {
 		w.doubt(s.until)
 	}
-	// Whose ticket is higher by our clock than now would have come after us all the same.
-	if behind && a.tail > w.ticket && w.raises < maxRaises {
+	// Whose ticket is higher by our clock than now would have come after us all the same. Who
+	// has stood in the queues is not moved behind somebody whose clock is ahead.
+	if behind && !stood && a.tail > w.ticket && w.raises < maxRaises {
 		w.raise = true
 	}
 	w.signal()
+}
+
+// stands reports whether a majority of the nodes has our place; mu is held.
+func (w *wait) stands() bool {
+	in := 0
+	for _, s := range w.nodes {
+		if s.in {
+			in++
+		}
+	}
+	return in >= quorum.Size(len(w.nodes))
 }
 
 // patience is how much longer those who are not first wait before they look whether a key
@@ -62,7 +77,7 @@ func (w *wait) woken(node int, ticket int64) bool {
 		return false
 	}
 	lock := w.lock
-	w.free(node, now)
+	w.free(node)
 	w.signal()
 	w.mu.Unlock()
 	if lock != nil {
@@ -82,13 +97,7 @@ func (w *wait) forgotten(now time.Time) bool {
 
 // free notes that the key is ours to take on a node; mu is held. An answer that says
 // otherwise does not take it back: it may have been given before.
-func (w *wait) free(node int, now time.Time) {
-	s := &w.nodes[node]
-	if !s.free && w.some.IsZero() {
-		w.some = now
-	}
-	s.free = true
-}
+func (w *wait) free(node int) { w.nodes[node].free = true }
 
 // owes takes note of what a try in vain is given back with: a place is asked for by the
 // same command, for as long as that is repeated.
@@ -116,11 +125,12 @@ func (w *wait) found(node int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &w.nodes[node]
-	s.in, s.asked, s.again = false, false, time.Time{}
+	s.early, s.in, s.again = s.asked, false, time.Time{}
 	w.signal()
 }
 
-// failed takes note of the nodes that could not be asked.
+// failed takes note of the nodes that could not be asked, or were not, as it was decided
+// without them.
 func (w *wait) failed(round *quorum.Round[command]) {
 	now := w.r.cfg.Clock.Now()
 	ballots := round.Ballots()
@@ -128,7 +138,10 @@ func (w *wait) failed(round *quorum.Round[command]) {
 	defer w.mu.Unlock()
 	for _, b := range ballots {
 		if s := &w.nodes[b.Node]; b.Final == quorum.Failed && s.asked {
-			s.asked, s.again = false, now.Add(again)
+			s.asked, s.early, s.again = false, false, now.Add(again)
+			if errors.Is(b.Err, quorum.ErrNotSent) {
+				s.again = now
+			}
 		}
 	}
 	w.signal()
@@ -155,8 +168,11 @@ func (w *wait) tried(reason error, backoff func(tries int) time.Duration, fresh 
 	w.poor = reason != ErrHeld
 	pause := backoff(w.tries)
 	w.notBefore = time.Time{}
-	if w.poor || w.tries > 1 {
+	switch {
+	case w.poor:
 		w.notBefore = now.Add(pause)
+	case w.tries > 2: // others are quicker; but never as fast as nodes answer
+		w.notBefore = now.Add(min(pause, firstPause))
 	}
 	if fresh {
 		pause = max(pause, introduction)

@@ -80,6 +80,11 @@ func (w *wait) next(now time.Time, hears, counts func(node int) bool, ends time.
 		absent[i] = !s.asked && !s.in && !now.Before(s.again)
 	}
 
+	if free != w.freed {
+		w.some = now
+	}
+	w.freed = free
+
 	best := step{do: stand, at: w.look}
 	consider := func(do action, at time.Time, nodes []bool) {
 		if at.Before(best.at) {
@@ -138,7 +143,7 @@ func (w *wait) ask(nodes []bool) {
 
 // trying takes note of a try: what we were told before has been acted upon. mu is held.
 func (w *wait) trying() {
-	w.some = time.Time{}
+	w.some, w.freed = time.Time{}, 0
 	for i := range w.nodes {
 		s := &w.nodes[i]
 		s.asked, s.free, s.until = true, false, time.Time{}

@@ -61,18 +61,19 @@ if what == 'try' and (ours or not held) then
     if fence and (highest > token or highest == token and not ours) then
       verdict = 3
     else
-      if not ours then
-        redis.call('SET', key, value, 'PX', ARGV[6])
-      elseif redis.call('PTTL', key) < tonumber(ARGV[6]) then
-        redis.call('PEXPIRE', key, ARGV[6])
-      end
-      if KEYS[4] then
-        redis.call('SET', KEYS[4], ARGV[7], 'PX', ARGV[8])
-      end
+      -- What may not be permitted comes first: half of this would be a key that nobody has.
       if not head then
         redis.call('DEL', flag) -- the last were dead
       elseif ticket > 0 then
         leave(queue, flag, who, ticket)
+      end
+      if KEYS[4] then
+        redis.call('SET', KEYS[4], ARGV[7], 'PX', ARGV[8])
+      end
+      if not ours then
+        redis.call('SET', key, value, 'PX', ARGV[6])
+      elseif redis.call('PTTL', key) < tonumber(ARGV[6]) then
+        redis.call('PEXPIRE', key, ARGV[6])
       end
       return {1, 0, 0, 0, 0}
     end
@@ -82,11 +83,7 @@ end
 if ticket > 0 and not ours then
   -- A place is only ever moved back, and kept for three minutes: two looks of whoever is
   -- in it. Who has come need not hurry any more.
-  local mine = redis.pcall('ZSCORE', queue, who)
-  if type(mine) == 'table' then
-    redis.call('DEL', queue) -- no queue of ours
-    mine = nil
-  end
+  local mine = ask(queue, 'ZSCORE', who)
   if not mine or tonumber(mine) < ticket then
     redis.call('ZADD', queue, ARGV[3], who)
   end

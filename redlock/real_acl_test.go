@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,17 @@ import (
 // minimalRights are what docs/operations.md asks for, with lock: as the prefix of
 // the keys. Commands that scripts call are checked as well. HELLO and AUTH are
 // open to everybody, and what else go-redis says in its handshake may fail.
-var minimalRights = []string{"~lock:*", "+set", "+get", "+del", "+pttl", "+pexpire", "+evalsha", "+eval"}
+//
+// Who has wakingRights too is woken, and wakes; with minimalRights alone he tries after
+// pauses. On a Cluster they are shardRights.
+var (
+	minimalRights = []string{"~lock:*", "~redlock:queue:*lock:*", "~redlock:queued:*lock:*",
+		"+set", "+get", "+del", "+pttl", "+pexpire", "+evalsha", "+eval"}
+	queueRights = []string{"&redlock:wake:*", "+ping", "+time", "+exists",
+		"+zadd", "+zcount", "+zrange", "+zrangebyscore", "+zrem", "+zscore"}
+	wakingRights = slices.Concat(minimalRights, queueRights, []string{"+subscribe", "+publish"})
+	shardRights  = slices.Concat(minimalRights, queueRights, []string{"+ssubscribe", "+spublish"})
+)
 
 const aclPassword = "open-sesame"
 
@@ -37,10 +48,12 @@ var prefixed = redlock.Config{KeyPrefix: "lock:"}
 // everything: acquire, find it held, extend, renew, top up, release, with a full
 // and with an empty script cache.
 func TestRealMinimalACL(t *testing.T) {
-	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...)))
+	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	for name, r := range map[string]*redlock.Redlock{
-		"new":  f.redlockOf(f.clients(as("locker")), prefixed),
-		"open": f.openAs("locker"),
+		"new":          f.redlockOf(f.clients(as("locker")), prefixed),
+		"open":         f.openAs("locker"),
+		"new, waking":  f.redlockOf(f.clients(as("waker")), prefixed),
+		"open, waking": f.openAs("waker"),
 	} {
 		f.flushScripts()
 		l := f.acquire(r, name, ttl)
@@ -94,6 +107,8 @@ func TestRealEachRightIsNeeded(t *testing.T) {
 		right, fails, says string
 	}{
 		{"~lock:*", "acquire", noKey},
+		{"~redlock:queue:*lock:*", "release", noKey},
+		{"~redlock:queued:*lock:*", "release", noKey},
 		{"+set", "acquire", noCommand},
 		{"+evalsha", "extend", noCommand},
 		{"+evalsha", "release", noCommand},

@@ -26,13 +26,15 @@ end
 
 --include wake.lua
 
+-- Our user may not be permitted what those who wait are: the key is gone all the same.
 if ARGV[2] then
-  leave(KEYS[2], KEYS[3], ARGV[2], ARGV[3])
+  pcall(leave, KEYS[2], KEYS[3], ARGV[2], ARGV[3])
 end
 if held then
   return 0
 end
-if wake(KEYS[2], KEYS[3], '') then
+local permitted, who = pcall(wake, KEYS[2], KEYS[3], '')
+if permitted and who then
   redis.call('SET', KEYS[3], '1', 'PX', math.max(redis.call('PTTL', KEYS[2]), 1000))
   return deleted * 2
 end

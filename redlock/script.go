@@ -22,10 +22,10 @@ var (
 	//go:embed wake.lua
 	wakeText string
 
-	releaseScript = script{including(wakeText, releaseText), "9a761711f5d40cff5fbf8f1e5160dc3ae09733e3"}
+	releaseScript = script{including(wakeText, releaseText), "18b2335b47782c8e4a8130c9df436e8950c35b16"}
 	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
 	proposeScript = script{proposeText, "a165f6136459a09773412d0ba592a3bcb9933ef1"}
-	queueScript   = script{including(wakeText, queueText), "298c6dd9e4a44f485e070db7da25ade6d40fda24"}
+	queueScript   = script{including(wakeText, queueText), "cf1365f889f7165078f2098569772f5c6d4c616b"}
 )
 
 // including puts wake.lua where a script asks for it: scripts cannot call each other.

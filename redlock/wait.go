@@ -41,7 +41,8 @@ type wait struct {
 	pause     time.Duration
 	ends      time.Time // of a quarantine, which is worth a try
 	owed      time.Time // until when what a try took may be given back
-	some      time.Time // since when some nodes, but no majority, have been free; zero: not
+	freed     int       // nodes that were free, and counted, when next was last asked
+	some      time.Time // since when there have been that many; zero: the others have been asked
 
 	nodes []standing
 }
@@ -51,6 +52,7 @@ type standing struct {
 	asked bool      // for one; zero again if that failed
 	again time.Time // when to ask again after that
 	in    bool      // we have it
+	early bool      // it was asked before we could be woken, and may have dropped us since
 	free  bool      // we were told that the key is ours to take, since we last tried to
 	until time.Time // when that may be, at the latest; zero: nobody knows
 	plain bool      // it has no queue for us

@@ -39,7 +39,6 @@ type form struct {
 }
 
 var (
-	formSet          = form{}
 	formPropose      = form{&proposeScript, 2, 5}
 	formExtend       = form{&extendScript, 1, 2}
 	formExtendFence  = form{&extendScript, 2, 4}

@@ -1,0 +1,93 @@
+package redlock_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// Servers that permit no SUBSCRIBE, or have none, are waited on by looking: after pauses of
+// 100 ms at the most. Each says so once in the log.
+func TestNodesThatLetNobodyListen(t *testing.T) {
+	for _, refusal := range []string{
+		"NOPERM this user has no permissions to run the 'subscribe' command",
+		"ERR unknown command 'subscribe', with args beginning with: 'redlock:wake:'",
+	} {
+		virtually(t, 5, redlock.Config{}, func(b *bed) {
+			var log bytes.Buffer
+			cfg := redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			for _, m := range b.masters.All() {
+				m.RefuseSubscriptions(refusal)
+			}
+			holder, parties := b.ready(redlock.Config{}), b.crowd(2, cfg)
+			for range 3 {
+				l := b.hold(holder, time.Hour)
+				queue := b.line(parties, key, 50*time.Millisecond)
+				time.Sleep(time.Second)
+				tape := b.record(parties...)
+				time.Sleep(10 * time.Second)
+				for _, c := range asked(tape.count()) {
+					assert.LessOrEqual(b, c["try"]+c["stand"]+c["leave"]+c["SET"]+c["release"], 10*5*2*25, "%v: a try each 50 ms on the average", c)
+					assert.LessOrEqual(b, c["SUBSCRIBE"], 5)
+				}
+				released := time.Now()
+				b.release(l)
+				finish(b, queue...)
+				assert.LessOrEqual(b, time.Since(released), 2*100*time.Millisecond+10*time.Millisecond)
+				b.noQueues()
+			}
+			b.settle()
+			assert.Equal(b, 2*5, strings.Count(log.String(), "node does not let us queue"), "once for each node and Redlock")
+		})
+	}
+}
+
+// With two of five such nodes nobody need look: a majority wakes.
+func TestSomeNodesThatLetNobodyListen(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		holder, parties := b.ready(redlock.Config{}), b.crowd(3, redlock.Config{})
+		for _, i := range []int{1, 4} {
+			b.masters.Master(i).RefuseSubscriptions("NOPERM no")
+		}
+		l := b.hold(holder, time.Hour)
+		queue := b.line(parties, key, 300*time.Millisecond)
+		time.Sleep(500 * time.Millisecond)
+		tape := b.record(parties...)
+		time.Sleep(10 * time.Second)
+		assert.LessOrEqual(b, tape.total(), 3*(10+2*5))
+		handOver(b, l, queue, nodeTimeout)
+		b.noQueues()
+	})
+}
+
+// When it is permitted again that is noticed within a minute, and nobody looks any more.
+func TestNodesThatLetUsListenAgain(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		holder, p := b.ready(redlock.Config{}), b.ready(redlock.Config{})
+		for _, m := range b.masters.All() {
+			m.RefuseSubscriptions("NOPERM no")
+		}
+		l := b.hold(holder, time.Hour)
+		w := p.wait(key, ttl)
+		time.Sleep(5 * time.Second)
+		for _, m := range b.masters.All() {
+			m.RefuseSubscriptions("")
+		}
+		time.Sleep(time.Minute)
+		tape := b.record(p)
+		time.Sleep(24 * time.Second)
+		assert.LessOrEqual(b, asked(tape.count())[p.name]["stand"], 3)
+		released := time.Now()
+		require.NoError(b, l.Release(ctx))
+		b.release(w.hold())
+		assert.Zero(b, w.got.Sub(released))
+		b.noQueues()
+	})
+}

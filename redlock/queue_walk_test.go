@@ -1,0 +1,128 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// invariant asserts of every node and key: the flag is there if the queue is, since else
+// no release would look at it, and then somebody is in the queue; and of a free key with
+// somebody in its queue, that the first has been told and has time to come.
+func (b *bed) invariant(keys []string, step int) {
+	b.Helper()
+	for i := range b.masters.Len() {
+		for _, key := range keys {
+			queue, flag := b.redis(i).Exists("redlock:queue:{"+key+"}"), b.redis(i).Exists("redlock:queued:{"+key+"}")
+			require.Equal(b, queue, flag, "step %d, node %d, %s: a queue, a flag", step, i, key)
+			who := b.queued(i, key)
+			require.Equal(b, queue, len(who) > 0, "step %d, node %d, %s: a queue of nobody", step, i, key)
+			if queue && !b.redis(i).Exists(key) {
+				by, err := b.redis(i).ZScore("redlock:queue:{"+key+"}", "@"+who[0])
+				require.NoError(b, err, "step %d, node %d, %s: free, and %s was not told", step, i, key, who[0])
+				require.LessOrEqual(b, by, float64(time.Now().Add(time.Second).UnixMilli()))
+			}
+		}
+	}
+}
+
+// walk has five Redlocks take, release and give up three keys as a seed says, on links that
+// take up to jitter. It checks after every step that no key has two holders and that the
+// nodes' books are in order, and in the end that everybody has had his turn.
+func walk(b *bed, seed uint64, jitter time.Duration, cfg redlock.Config) {
+	random := rand.New(rand.NewPCG(seed, 7))
+	keys := []string{"a", "b", "c"}
+	parties := b.crowd(5, cfg)
+	for i, p := range parties {
+		if jitter > 0 {
+			p.jitter(seed*10+uint64(i), jitter)
+		}
+	}
+	type turn struct {
+		*waiter
+		key string
+	}
+	var waits []turn
+	held := map[string]*redlock.Lock{}
+	collect := func() {
+		rest := waits[:0]
+		for _, w := range waits {
+			switch {
+			case !w.over():
+				rest = append(rest, w)
+			case w.err == nil:
+				require.Nil(b, held[w.key], "two holders")
+				held[w.key] = w.lock
+			default:
+				require.ErrorIs(b, w.err, context.Canceled)
+			}
+		}
+		waits = rest
+	}
+	release := func(key string) {
+		l := held[key]
+		delete(held, key)
+		require.NoError(b, l.Release(ctx))
+	}
+	for step := range 150 {
+		key := keys[random.IntN(len(keys))]
+		switch n := random.IntN(10); {
+		case n < 5:
+			waits = append(waits, turn{parties[random.IntN(len(parties))].wait(key, time.Hour), key})
+		case n < 8 && held[key] != nil:
+			release(key)
+		case len(waits) > 0:
+			waits[random.IntN(len(waits))].cancel()
+		}
+		if random.IntN(3) == 0 { // else the next comes at the same time
+			time.Sleep(time.Duration(random.ExpFloat64() * float64(jitter+time.Millisecond)))
+		}
+		b.settle()
+		collect()
+		b.invariant(keys, step)
+	}
+	began := time.Now()
+	for len(waits) > 0 || len(held) > 0 {
+		for _, key := range keys {
+			if held[key] != nil {
+				release(key)
+			}
+		}
+		time.Sleep(jitter + time.Millisecond)
+		b.settle()
+		collect()
+		b.invariant(keys, -1)
+		require.LessOrEqual(b, time.Since(began), time.Minute, "%d wait for ever", len(waits))
+	}
+	time.Sleep(2 * time.Second)
+	b.settle()
+	b.invariant(keys, -2)
+	for _, key := range keys {
+		assert.Empty(b, b.has(key))
+	}
+}
+
+func TestARandomWalk(t *testing.T) {
+	for seed := range uint64(6) {
+		for _, jitter := range []time.Duration{0, 5 * time.Millisecond} {
+			for name, cfg := range map[string]redlock.Config{"plain": {}, "fair": {Fair: true}, "fencing": {Fencing: true}} {
+				ok := t.Run(fmt.Sprint(seed, jitter, name), func(t *testing.T) {
+					virtually(t, 5, redlock.Config{}, func(b *bed) {
+						walk(b, seed, jitter, cfg)
+						b.noQueues()
+					})
+				})
+				if !ok {
+					return
+				}
+			}
+		}
+	}
+}
