@@ -183,3 +183,41 @@ func TestWithoutFairNewcomersDoNotStarveWhoWaits(t *testing.T) {
 		assert.Positive(t, sum, "otherwise it shows nothing")
 	}
 }
+
+// A waiter that has crashed is nobody: the key is free, and nobody waits.
+func TestFairAndACrashedWaiter(t *testing.T) {
+	virtually(t, 3, redlock.Config{Fair: true}, func(b *bed) {
+		b.warm()
+		for i := range b.masters.Len() {
+			_, err := b.redis(i).ZAdd("redlock:queue:{"+key+"}", float64(time.Now().UnixMicro()), "gone "+key)
+			require.NoError(b, err)
+			require.NoError(b, b.redis(i).Set("redlock:queued:{"+key+"}", "1"))
+		}
+		require.NoError(b, b.acquire(key, ttl).Release(ctx))
+		b.noQueues()
+	})
+}
+
+// Who waits may be of the same Redlock, which has one name in the queue.
+func TestFairKeepsNewcomersBehindTheirOwnLine(t *testing.T) {
+	for d := range 20 {
+		virtually(t, 3, redlock.Config{Fair: true}, func(b *bed) {
+			b.warm()
+			b.delay(5*time.Millisecond, 5*time.Millisecond)
+			l, err := b.client(redlock.Config{Fair: true}).TryAcquire(ctx, key, time.Minute)
+			require.NoError(b, err)
+			got := make(chan *redlock.Lock, 1)
+			go func() {
+				l, err := b.lock.Acquire(ctx, key, time.Minute)
+				assert.NoError(b, err)
+				got <- l
+			}()
+			time.Sleep(3 * time.Second)
+			go func() { _ = l.Release(ctx) }()
+			time.Sleep(time.Duration(d) * time.Millisecond)
+			_, err = b.lock.TryAcquire(ctx, key, time.Minute)
+			assert.ErrorIs(b, err, redlock.ErrHeld, "%d ms after the release", d)
+			require.NoError(b, (<-got).Release(ctx))
+		})
+	}
+}

@@ -114,3 +114,30 @@ func TestClocksThatAreWrongStarveNobody(t *testing.T) {
 		})
 	}
 }
+
+// Who learns that its clock is behind goes behind those who are there already, by a ticket
+// of its own: equal ones would be in the order of random names.
+func TestARaisedTicketIsAboveTheTail(t *testing.T) {
+	for range 5 {
+		virtually(t, 5, redlock.Config{}, func(b *bed) {
+			parties := append(b.crowd(3, redlock.Config{}), b.ready(by(-10*time.Second)))
+			l := b.hold(b.ready(redlock.Config{}), time.Hour)
+			queue := b.line(parties, key, 100*time.Millisecond)
+			assert.Equal(b, []int{0, 1, 2, 3}, order(b, l, queue))
+		})
+	}
+}
+
+// A clock that is ahead overtakes nobody who stands in the queue when it comes.
+func TestAFastClockOvertakesNobody(t *testing.T) {
+	for range 5 {
+		virtually(t, 5, redlock.Config{}, func(b *bed) {
+			parties := append(b.crowd(2, redlock.Config{}), b.ready(by(10*time.Second)))
+			parties = append(parties, b.crowd(2, redlock.Config{})...)
+			l := b.hold(b.ready(redlock.Config{}), time.Hour)
+			queue := b.line(parties, key, 100*time.Millisecond)
+			time.Sleep(3 * time.Second)
+			assert.Equal(b, []int{0, 1, 2, 3, 4}, order(b, l, queue))
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// Whatever somebody who waits is just doing, also on a node that hangs: Close ends it, in
+// bounded time, and a context that ends before that is the cause of an error that says why
+// the lock was not to be had.
+func TestCloseInEveryPhaseOfAWait(t *testing.T) {
+	for seed := range uint64(25) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			d := time.Duration(random.IntN(4)) * time.Millisecond
+			b.delay(d, d)
+			cfg := redlock.Config{Fair: random.IntN(2) == 0, Fencing: random.IntN(2) == 0}
+			var all sync.WaitGroup
+			var clients []*redlock.Redlock
+			for range 3 {
+				r := b.client(cfg)
+				clients = append(clients, r)
+				for range 4 {
+					seed := random.Uint64()
+					all.Go(func() { waitUntilClosed(b, r, rand.New(rand.NewPCG(seed, 4))) })
+				}
+			}
+			time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
+			if random.IntN(2) == 0 {
+				b.stall(0)
+			}
+			time.Sleep(time.Duration(random.IntN(300_000)) * time.Microsecond)
+			for _, r := range clients {
+				// NodeTimeouts, and what the clients take to give a connection up.
+				assert.LessOrEqual(b, took(func() { require.NoError(b, r.Close()) }), 8*time.Second, "seed %d", seed)
+			}
+			all.Wait()
+			b.masters.Master(0).Resume()
+			time.Sleep(5 * time.Second)
+			assert.Empty(b, b.has(key), "seed %d", seed)
+		})
+	}
+}
+
+// waitUntilClosed wants the key again and again, with contexts that end.
+func waitUntilClosed(b *bed, r *redlock.Redlock, random *rand.Rand) {
+	for {
+		c, cancel := context.WithTimeout(ctx, time.Duration(1+random.IntN(500))*time.Millisecond)
+		l, err := r.Acquire(c, key, time.Second)
+		cause := context.Cause(c)
+		cancel()
+		var failed *redlock.QuorumError
+		switch {
+		case err == nil:
+			time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
+			if random.IntN(5) > 0 {
+				_ = l.Release(ctx) // or it expires
+			}
+		case errors.Is(err, redlock.ErrClosed):
+			return
+		case !assert.ErrorAs(b, err, &failed), !assert.Error(b, cause), !assert.ErrorIs(b, err, cause),
+			!assert.True(b, errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, redlock.ErrExpired), "%v", err):
+			return
+		}
+	}
+}
+
+// A node that hangs in the middle of a handshake does not keep Close, whose locks are
+// released before that, however long the client is ready to wait.
+func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
+	for _, readTimeout := range []time.Duration{0, -1} {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			var nodes []redis.UniversalClient
+			for _, m := range b.masters.All() {
+				nodes = append(nodes, m.Client(func(o *redis.Options) { o.ReadTimeout = readTimeout }))
+			}
+			r, err := redlock.New(nodes, redlock.Config{})
+			require.NoError(b, err)
+			held, err := r.TryAcquire(ctx, "held", time.Hour) // so that the lanes are connected
+			require.NoError(b, err)
+			l := b.acquire(key, time.Hour)
+			b.settle()
+			b.stall(0)
+			c, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+			defer cancel()
+			_, err = r.Acquire(c, key, time.Hour)
+			assert.ErrorIs(b, err, redlock.ErrHeld)
+			go func() {
+				time.Sleep(time.Second)
+				assert.Equal(b, []int{0}, b.has("held"), "nobody waits for the handshake to be released")
+			}()
+			assert.LessOrEqual(b, took(func() { require.NoError(b, r.Close()) }), 12*time.Second)
+			assert.Error(b, held.Context().Err())
+			b.masters.Master(0).Resume()
+			require.NoError(b, l.Release(ctx))
+		})
+	}
+}
+
+// The key was held by somebody all the time, also for who took a wait over and is stopped
+// in the middle of its first try.
+func TestAnInheritedWaitSaysWhy(t *testing.T) {
+	for d := range 40 {
+		virtually(t, 5, redlock.Config{}, func(b *bed) {
+			for _, m := range b.masters.All() {
+				m.RefuseSubscriptions("ERR no such thing") // so that it tries often
+			}
+			b.warm()
+			b.delay(10*time.Millisecond, 10*time.Millisecond)
+			b.steal(key, time.Hour, 0, 1, 2, 3, 4)
+			errs := make(chan error, 2)
+			for i := range 2 {
+				c, cancel := context.WithTimeout(ctx, time.Second+time.Duration(i*d)*time.Millisecond)
+				defer cancel()
+				go func() {
+					_, err := b.lock.Acquire(c, key, ttl)
+					errs <- err
+				}()
+				time.Sleep(5 * time.Millisecond)
+			}
+			for range 2 {
+				err := <-errs
+				assert.ErrorIs(b, err, redlock.ErrHeld)
+				assert.NotErrorIs(b, err, redlock.ErrNoQuorum)
+			}
+		})
+	}
+}
