@@ -98,8 +98,8 @@ func rehash(root string, read func(string) (string, error), text map[string]stri
 
 func sum(script string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(script))) }
 
-// build makes the command with the mutant's bug in dir.
-func (m mutant) build(ctx context.Context, root, dir string) (binary string, err error) {
+// overlay writes what `go -overlay` reads to have the mutant's bug.
+func (m mutant) overlay(root, dir string) (file string, err error) {
 	o, err := m.apply(root, dir)
 	if err != nil {
 		return "", err
@@ -108,8 +108,35 @@ func (m mutant) build(ctx context.Context, root, dir string) (binary string, err
 	if err != nil {
 		return "", err
 	}
-	overlay := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlay, list, 0o666); err != nil {
+	file = filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, list, 0o666)
+}
+
+// fails reports whether the mutant's test does. It has to pass without the bug, which
+// every other run of the tests shows.
+func (m mutant) fails(ctx context.Context, root, dir string) (bool, error) {
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
+		return false, err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-short", "-count=1", "-run", "^"+m.test+"$", "./redlock")
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err == nil:
+		return false, nil
+	case !bytes.Contains(out, []byte("--- FAIL: "+m.test)):
+		return false, fmt.Errorf("mutant %s: %w\n%s", m.name, err, bytes.TrimSpace(out))
+	}
+	return true, nil
+}
+
+// build makes the command with the mutant's bug in dir.
+func (m mutant) build(ctx context.Context, root, dir string) (binary string, err error) {
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
 		return "", err
 	}
 	binary = filepath.Join(dir, "redlock")

@@ -1,6 +1,7 @@
 // Command mutants plants bugs in the library, one at a time, and has the simulation
-// look for them: a bug that it does not find is a hole in the simulation. It changes
-// no file; each bug is an overlay of a build.
+// look for them: a bug that it does not find is a hole in the simulation. Bugs that only
+// delay, by less than the simulation allows for, are for a test in virtual time to find.
+// It changes no file; each bug is an overlay of a build.
 //
 //	go run ./internal/mutants                  all of them
 //	go run ./internal/mutants quorum-too-small one
@@ -125,6 +126,13 @@ func hunt(ctx context.Context, root string, m mutant, seeds int) (catch, error) 
 		return catch{mutant: m}, err
 	}
 	defer os.RemoveAll(dir)
+	if m.test != "" {
+		failed, err := m.fails(ctx, root, dir)
+		if !failed {
+			return catch{mutant: m}, err
+		}
+		return catch{mutant: m, seed: 1, how: m.test}, err
+	}
 	binary, err := m.build(ctx, root, dir)
 	if err != nil {
 		return catch{mutant: m}, err
@@ -174,6 +182,8 @@ func record(file string, found []catch) error {
 			seed, c.how = "**survives**", "–"
 		case c.how == crash:
 			seed = "at most " + seed
+		case c.test != "":
+			seed = "–"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.name, c.story, seed, c.how)
 	}

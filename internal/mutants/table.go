@@ -6,6 +6,7 @@ import "slices"
 type mutant struct {
 	bug
 	flags []string // of the simulation, besides its seeds
+	test  string   // in virtual time, of package redlock, that shows it instead
 }
 
 // bug is what a lock could do wrong: an edit of the library's source.
@@ -19,6 +20,7 @@ type bug struct {
 var mutants = slices.Concat(
 	in(locking),
 	in(waiting),
+	delaying,
 	in(fenced, "--fencing"),
 	guardedBy(guarded, "amnesia,fail-over,fail-back,pause,refuse,replace"),
 	guardedBy(promoted, "fail-back"),
@@ -33,7 +35,7 @@ func guardedBy(bugs []bug, faults string) []mutant {
 // in says which runs show bugs.
 func in(bugs []bug, flags ...string) (all []mutant) {
 	for _, b := range bugs {
-		all = append(all, mutant{b, flags})
+		all = append(all, mutant{bug: b, flags: flags})
 	}
 	return all
 }
