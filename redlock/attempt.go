@@ -10,10 +10,11 @@ import (
 )
 
 // attempt is the algorithm; docs/algorithm.md numbers its steps. With a wait it takes what
-// is ours in the queue, gives old back first, and keeps the place if it fails; without one it
-// is a newcomer's.
+// is ours in the queue, gives old back first, and keeps the place if it fails; without one
+// it is a newcomer's.
 //
-// A patient caller will try again. It also returns the value that it tried with, for the next to make sure that it is gone.
+// A patient caller will try again. It also returns the value that it tried with, for the
+// next to make sure that it is gone.
 func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w *wait, old string, patient bool) (_ *Lock, value string, _ error) {
 	if err := r.enter(); err != nil {
 		return nil, "", opError("acquire", key, err)
