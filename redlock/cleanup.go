@@ -41,7 +41,7 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 	cmd := *b.first.Op()
 	cmd.kind, cmd.stance = kindCleanUp, nil
 	if cmd.queue == nil {
-		cmd.queue = queueOf(cmd.key.(string))
+		cmd.queue = flagOf(cmd.key.(string))
 	}
 	spec := quorum.Spec[command]{All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
 	if w != nil {

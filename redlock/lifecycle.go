@@ -226,7 +226,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, place *stance) {
 func (l *Lock) command(k kind, ttl time.Duration) command {
 	c := command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
 	if k == kindRelease {
-		c.queue = queueOf(l.name.(string))
+		c.queue = flagOf(l.name.(string))
 	}
 	return c
 }

@@ -145,8 +145,12 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		case moved(cmd.Err()):
 			elsewhere = append(elsewhere, c)
 		default:
-			if denied(cmd.Err()) && cmd.form.script == &queueScript {
+			switch {
+			case cmd.form.script != &queueScript:
+			case denied(cmd.Err()):
 				p.wire.plain = p.check.server.guard.clock.Now()
+			case cmd.Err() == nil:
+				p.wire.plain = time.Time{}
 			}
 			ok = c.Op().answer(c, cmd, err, standing) && ok
 		}

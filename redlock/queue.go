@@ -20,6 +20,9 @@ func queueOf(name string) *queue {
 	return &queue{key: slot.Sibling(queuePrefix, name), flag: slot.Sibling(flagPrefix, name)}
 }
 
+// flagOf is as much as a release needs of who did not wait.
+func flagOf(name string) *queue { return &queue{flag: slot.Sibling(flagPrefix, name)} }
+
 // stance is what a command says of its sender to the queue.
 type stance struct {
 	wait    *wait  // is told of each node's answer; nil: nobody is

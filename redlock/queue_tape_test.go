@@ -57,7 +57,7 @@ func verb(c []string) string {
 	}
 	keys, _ := strconv.Atoi(c[2])
 	switch args := c[3+keys:]; {
-	case keys < 3:
+	case keys == 1:
 		return "extend"
 	case slices.Contains([]string{"try", "stand", "leave"}, args[0]):
 		return args[0]

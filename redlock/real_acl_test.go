@@ -23,9 +23,9 @@ import (
 // Who has wakingRights too is woken, and wakes; with minimalRights alone he tries after
 // pauses. On a Cluster they are shardRights.
 var (
-	minimalRights = []string{"~lock:*", "~redlock:queue:*lock:*", "~redlock:queued:*lock:*",
+	minimalRights = []string{"~lock:*", "~redlock:queued:*lock:*",
 		"+set", "+get", "+del", "+pttl", "+pexpire", "+evalsha", "+eval"}
-	queueRights = []string{"&redlock:wake:*", "+ping", "+time", "+exists",
+	queueRights = []string{"~redlock:queue:*lock:*", "&redlock:wake:*", "+ping", "+time", "+exists",
 		"+zadd", "+zcount", "+zrange", "+zrangebyscore", "+zrem", "+zscore"}
 	wakingRights = slices.Concat(minimalRights, queueRights, []string{"+subscribe", "+publish"})
 	shardRights  = slices.Concat(minimalRights, queueRights, []string{"+ssubscribe", "+spublish"})
@@ -107,7 +107,6 @@ func TestRealEachRightIsNeeded(t *testing.T) {
 		right, fails, says string
 	}{
 		{"~lock:*", "acquire", noKey},
-		{"~redlock:queue:*lock:*", "release", noKey},
 		{"~redlock:queued:*lock:*", "release", noKey},
 		{"+set", "acquire", noCommand},
 		{"+evalsha", "extend", noCommand},

@@ -31,7 +31,7 @@ func TestRealNobodyWaitsOnTheWire(t *testing.T) {
 			sent := m.sent()
 			require.Len(t, sent, 2)
 			assert.Equal(t, quoted("set", name, l.Value(), "nx", "px", ttl.Milliseconds()), sent[0])
-			assert.Regexp(t, `^"evalsha" "[0-9a-f]{40}" `+quoted(3, name, queueKey(name), flagKey(name), l.Value())+`$`, sent[1])
+			assert.Regexp(t, `^"evalsha" "[0-9a-f]{40}" `+quoted(2, name, flagKey(name), l.Value())+`$`, sent[1])
 		}
 	}
 	// Nor by Acquire, if the key is free.

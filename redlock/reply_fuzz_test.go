@@ -320,9 +320,9 @@ func (s *scripted) answer(args []string) []byte {
 		op, well = "acquire", "+OK\r\n"
 		s.value = args[2]
 		s.sets = append(s.sets, args)
-	case strings.HasPrefix(name, "eval") && len(args) == 6:
+	case strings.HasPrefix(name, "eval") && args[2] == "1":
 		op, well = "extend", ":1\r\n"
-	case strings.HasPrefix(name, "eval") && len(args) == 7:
+	case strings.HasPrefix(name, "eval") && args[2] == "2":
 		op, well = "release", ":1\r\n"
 	}
 	if op == "" || op != s.op {

@@ -22,7 +22,7 @@ var (
 	//go:embed wake.lua
 	wakeText string
 
-	releaseScript = script{including(wakeText, releaseText), "18b2335b47782c8e4a8130c9df436e8950c35b16"}
+	releaseScript = script{including(wakeText, releaseText), "91e7312bcfb24dad45f187e1b4bf910ba9d890ed"}
 	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
 	proposeScript = script{proposeText, "a165f6136459a09773412d0ba592a3bcb9933ef1"}
 	queueScript   = script{including(wakeText, queueText), "cf1365f889f7165078f2098569772f5c6d4c616b"}

@@ -42,7 +42,7 @@ var (
 	formPropose      = form{&proposeScript, 2, 5}
 	formExtend       = form{&extendScript, 1, 2}
 	formExtendFence  = form{&extendScript, 2, 4}
-	formRelease      = form{&releaseScript, 3, 1}
+	formRelease      = form{&releaseScript, 2, 1}
 	formReleaseLeave = form{&releaseScript, 3, 3}
 	formTry          = form{&queueScript, 3, 6}
 	formTryFence     = form{&queueScript, 4, 8}
@@ -98,12 +98,13 @@ func (w *wireCmd) fill(c *command, sharded bool) {
 			a[5] = "1"
 		}
 	case &releaseScript:
-		a[0], a[1], a[2] = c.queue.key, c.queue.flag, &w.value
+		if w.form == formReleaseLeave {
+			a[0], a = c.queue.key, a[1:]
+			a[2], a[3] = c.stance.name(sharded), c.stance.ticket
+		}
+		a[0], a[1] = c.queue.flag, &w.value
 		if c.value == "" { // there is nothing to give back, and a key may be empty
 			w.value = c.stance.who.(string)
-		}
-		if w.form == formReleaseLeave {
-			a[3], a[4] = c.stance.name(sharded), c.stance.ticket
 		}
 	case &queueScript:
 		a[0], a[1], a = c.queue.key, c.queue.flag, a[2:]
@@ -137,6 +138,7 @@ type wire struct {
 	loaded  map[string]bool // hashes of the scripts that the server was given
 	sharded bool            // it is one of a Cluster's
 	plain   time.Time       // when it did not let us queue; zero: it does
+	again   bool            // that is long ago
 }
 
 // shelf holds commands of one kind; the first ones are in use.
@@ -164,11 +166,9 @@ func (w *wire) encode(batch []*call) {
 	}
 }
 
-// recover has a server tried again that did not let us queue.
+// recover has a server asked again, now and then, for what it did not let us do.
 func (w *wire) recover(clk clock.Clock) {
-	if !w.plain.IsZero() && clk.Now().Sub(w.plain) >= noSuchThing {
-		w.plain = time.Time{}
-	}
+	w.again = !w.plain.IsZero() && clk.Now().Sub(w.plain) >= noSuchThing
 }
 
 // reset forgets the batch, its keys and its values.
@@ -189,6 +189,9 @@ func (w *wire) reset() {
 // attempt, and what would stand or leave only gives back.
 func (w *wire) command(c *command) *wireCmd {
 	queued, fenced := c.stance != nil && w.plain.IsZero(), c.fence != nil
+	if c.kind == kindAcquire && c.stance != nil && w.again {
+		queued = true
+	}
 	switch c.kind {
 	case kindExtend:
 		if fenced {

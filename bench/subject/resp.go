@@ -23,11 +23,8 @@ var (
 	releaseScript = strings.Replace(releaseText, "--include wake.lua\n", wakeText, 1)
 )
 
-// What the library keeps beside a key that somebody waits for.
-const (
-	queues = "redlock:queue:"
-	flags  = "redlock:queued:"
-)
+// flags is what the library keeps beside a key that somebody waits for.
+const flags = "redlock:queued:"
 
 // Replies, byte for byte.
 const (
@@ -54,7 +51,7 @@ func appendSet(b []byte, key string) []byte {
 }
 
 func appendRelease(b []byte, sha, key string) []byte {
-	return appendCommand(b, "EVALSHA", sha, "3", key, slot.Sibling(queues, key), slot.Sibling(flags, key), boundValue)
+	return appendCommand(b, "EVALSHA", sha, "2", key, slot.Sibling(flags, key), boundValue)
 }
 
 // dialAll connects to every master and loads the release script there. On an

@@ -262,7 +262,7 @@ var locking = []bug{
 	{"torn-is-granted", "calls that a torn batch left unanswered get the answer of the one before", one(pinned,
 		"			ok = c.Op().answer(c, cmd, err, standing) && ok\n", "			if i > 0 && cmd.Err() != nil && cmd.Err() == err && (cmd.text == nil) == (p.wire.cmds[i-1].text == nil) {\n				cmd = p.wire.cmds[i-1]\n				cmd.SetErr(nil)\n			}\n			ok = c.Op().answer(c, cmd, err, standing) && ok\n")},
 	{"torn-is-unsent", "calls behind the first that a torn batch left unanswered count as not sent", one(pinned,
-		"		default:\n			if denied(", "		case !ok && cmd.Err() != nil:\n			c.Unsent(cmd.Err())\n		default:\n			if denied(")},
+		"		default:\n			switch {\n", "		case !ok && cmd.Err() != nil:\n			c.Unsent(cmd.Err())\n		default:\n			switch {\n")},
 	{"torn-keeps-connection", "a connection whose batch was torn stays in use", one(pinned,
 		"		if !ok {\n			p.drop()", "		if !ok && len(batch) == 1 {\n			p.drop()")},
 	{"torn-forgets-owed", "what is owed is dropped if another call of its batch was answered", []edit{

@@ -5,7 +5,7 @@ var waiting = []bug{
 	{"release-wakes-nobody", "a release leaves those who wait to their own looks", one(release,
 		"if permitted and who then", "if permitted and who and false then")},
 	{"flag-not-kept", "a release that has woken somebody leaves the queue without its flag", one(release,
-		"  redis.call('SET', KEYS[3], '1', 'PX', math.max(redis.call('PTTL', KEYS[2]), 1000))\n", "")},
+		"  redis.call('SET', flag, '1', 'PX', math.max(redis.call('PTTL', queue), 1000))\n", "")},
 	{"woken-need-not-come", "who was woken and does not come keeps its place", one(wake,
 		"    if who == me or not by or by > now and by <= now + 1000 then", "    if true then")},
 	{"last-comes-first", "the highest ticket is first", one(wake,

@@ -50,6 +50,10 @@ func operation(command []string) (o order) {
 	if len(command) > 5 && strings.HasPrefix(command[5], flagPrefix) {
 		return queued(command)
 	}
+	if len(command) > 5 && strings.HasPrefix(command[4], flagPrefix) { // a release, of who did not wait
+		queue := strings.Replace(command[4], flagPrefix, queuePrefix, 1)
+		return order{verb: "release", key: command[3], queue: queue, flag: command[4], value: command[5]}
+	}
 	switch len(command) {
 	case 6:
 		return order{verb: "extend", key: command[3], value: command[4]}

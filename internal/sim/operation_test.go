@@ -10,13 +10,13 @@ import (
 
 func TestOperations(t *testing.T) {
 	for line, want := range map[string]order{
-		"SET k v NX PX 100": {verb: "acquire", key: "k", value: "v"},
-		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} v":        {verb: "release", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}"},
+		"SET k v NX PX 100":                                             {verb: "acquire", key: "k", value: "v"},
+		"EVALSHA sha 2 k redlock:queued:{k} v":                          {verb: "release", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}"},
 		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} v i,k 17": {verb: "release", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}"},
-		"EVAL script 1 k v 100":                                 {verb: "extend", key: "k", value: "v"},
-		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 0": {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
-		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 1": {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700, again: true},
-		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800":   {verb: "extend", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
+		"EVAL script 1 k v 100":                                         {verb: "extend", key: "k", value: "v"},
+		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 0":         {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
+		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 1":         {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700, again: true},
+		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800":           {verb: "extend", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
 		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} stand i,k 17 w": {
 			verb: "stand", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
 		},
