@@ -69,6 +69,7 @@ func jain(each []int) float64 {
 // Case 24 too: who releases the lock and wants it again at once is not ahead of whom its
 // release woke, wherever the clocks stand: everybody has as many turns as the others.
 func TestWhoComesBackAtOnceTakesTurns(t *testing.T) {
+	crowded(t)
 	const s = time.Second
 	for _, offsets := range [][]time.Duration{
 		{0, 0, 0, 0, 0, 0, 0, 0},
@@ -154,6 +155,7 @@ func acquires(p *party) (*redlock.Lock, error) { return p.Acquire(ctx, key, time
 
 // With Fair nobody who comes later has the lock before, whether he waits or only tries.
 func TestFairKeepsNewcomersBehind(t *testing.T) {
+	crowded(t)
 	for name, want := range map[string]func(*party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
 		for seed := range uint64(5) {
 			virtually(t, 5, redlock.Config{}, func(b *bed) {
@@ -171,6 +173,7 @@ func TestFairKeepsNewcomersBehind(t *testing.T) {
 // Who has been overtaken twice pauses before each further try, at random and for 100 ms at
 // the most, and is then like somebody new: of 60 seeds the worst took 0.3 s.
 func TestWithoutFairNewcomersDoNotStarveWhoWaits(t *testing.T) {
+	crowded(t)
 	for name, want := range map[string]func(*party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
 		sum := 0
 		for seed := range uint64(10) {

@@ -79,6 +79,7 @@ func TestAClockThatIsBehindOvertakesNobodyForLong(t *testing.T) {
 // Whatever the clocks of three who take the lock again and again, who comes then has it
 // after each of them has had it twice, at the most.
 func TestClocksThatAreWrongStarveNobody(t *testing.T) {
+	crowded(t)
 	const s = time.Second
 	for _, offsets := range [][]time.Duration{{10 * s, 20 * s, 30 * s}, {-10 * s, -20 * s, -30 * s}, {10 * s, -10 * s, 0}} {
 		virtually(t, 5, redlock.Config{}, func(b *bed) {

@@ -13,6 +13,7 @@ import (
 // has a majority. No random pause separates them: all are in the queues by then, who is
 // first is woken by those who give back, and has the lock a few round trips later.
 func TestASplitVoteEndsByRule(t *testing.T) {
+	crowded(t)
 	worst := time.Duration(0)
 	for seed := range uint64(40) {
 		virtually(t, 5, redlock.Config{}, func(b *bed) {
@@ -49,6 +50,7 @@ func TestASplitVoteEndsByRule(t *testing.T) {
 // The same when nobody listens yet, as at the start of a program on many machines. Then
 // connections have to be made first.
 func TestASplitVoteAtTheStart(t *testing.T) {
+	crowded(t)
 	worst := time.Duration(0)
 	for seed := range uint64(20) {
 		virtually(t, 5, redlock.Config{}, func(b *bed) {

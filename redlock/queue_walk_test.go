@@ -110,6 +110,7 @@ func walk(b *bed, seed uint64, jitter time.Duration, cfg redlock.Config) {
 }
 
 func TestARandomWalk(t *testing.T) {
+	crowded(t)
 	for seed := range uint64(6) {
 		for _, jitter := range []time.Duration{0, 5 * time.Millisecond} {
 			for name, cfg := range map[string]redlock.Config{"plain": {}, "fair": {Fair: true}, "fencing": {Fencing: true}} {
