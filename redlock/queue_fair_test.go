@@ -18,7 +18,10 @@ import (
 func (p *party) jitter(seed uint64, d time.Duration) {
 	for i, path := range p.paths {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		var mu sync.Mutex // its connections ask side by side
 		path.Shape(func(redlocktest.Direction) (time.Duration, bool) {
+			mu.Lock()
+			defer mu.Unlock()
 			return d/2 + time.Duration(random.Int64N(int64(d/2))), false
 		})
 	}
