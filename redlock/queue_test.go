@@ -54,6 +54,7 @@ func (b *bed) party(cfg redlock.Config) *party {
 // ready is a party whose connections are made and that knows the scripts.
 func (b *bed) ready(cfg redlock.Config) *party {
 	b.Helper()
+	crowded(b.T)
 	p := b.party(cfg)
 	l, err := p.TryAcquire(ctx, p.name, time.Second)
 	require.NoError(b, err)
