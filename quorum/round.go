@@ -145,7 +145,7 @@ func (r *Round[T]) Replied(reply int64) bool {
 	return false
 }
 
-// SentToAll reports that the lanes of all nodes that were asked have sent the
+// SentToAll reports that every node was asked and its lane has sent the
 // operation, so that there is nothing to withdraw.
 func (r *Round[T]) SentToAll() bool {
 	r.mu.Lock()
@@ -155,7 +155,7 @@ func (r *Round[T]) SentToAll() bool {
 			return false
 		}
 	}
-	return true
+	return len(r.calls) == r.tally.N
 }
 
 // Wait returns when the round is decided, at the latest after the group's

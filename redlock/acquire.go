@@ -65,8 +65,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 			return nil, opError("acquire", key, err)
 		}
 		defer r.attempts.Done() // who leaves last leaves the nodes' queue
-		failed := &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
-		if err := r.await(ctx, failed, place.first, nil); err != nil {
+		if err := r.await(ctx, r.waiting(key), place.first, nil); err != nil {
 			r.turns.leave(key, place)
 			return nil, err
 		}
@@ -89,7 +88,7 @@ func (r *Redlock) acquire(ctx context.Context, key string, ttl time.Duration, pl
 		}
 	}()
 	w, value := r.turns.wait(key), ""
-	failed := &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
+	failed := r.waiting(key)
 	if w == nil && !r.told.take(key) {
 		lock, tried, err := r.attempt(ctx, key, ttl, nil, "", true)
 		if !errors.As(err, &failed) || failed.Cause != nil {
@@ -101,8 +100,7 @@ func (r *Redlock) acquire(ctx context.Context, key string, ttl time.Duration, pl
 	}
 	if w != nil {
 		failed.Reason = r.turns.reason(key) // it is somebody's who has tried
-	}
-	if w == nil {
+	} else {
 		w = r.newWait(key)
 		w.value = value
 		r.turns.queue(key, w)
@@ -158,6 +156,11 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 			w.tried(now.Reason, r.backoff, r.ears.fresh())
 		}
 	}
+}
+
+// waiting is the error of a wait that ends before anything was asked.
+func (r *Redlock) waiting(key string) *QuorumError {
+	return &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
 }
 
 func (r *Redlock) warnNoQuorum(failed *QuorumError) {

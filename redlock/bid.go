@@ -18,8 +18,8 @@ func (b *bid) last() *quorum.Round[command] {
 	return b.first
 }
 
-// sentToAll reports that every node that was asked was sent what was asked last, and so
-// is sent nothing more.
+// sentToAll reports that every node was sent what was asked last, and so is sent
+// nothing more.
 func (b *bid) sentToAll() bool { return b.last().SentToAll() }
 
 // withdraw takes back what no lane has sent. From then on ballots says where it was.
@@ -34,7 +34,7 @@ func (b *bid) withdraw() {
 func (b *bid) ballots() []quorum.Ballot {
 	ballots := b.first.Ballots()
 	for _, round := range b.more {
-		for i, later := range round.Ballots() { // the same nodes
+		for i, later := range round.Ballots() {
 			if later.Sent {
 				ballots[i] = later
 			}
@@ -50,10 +50,8 @@ func (b *bid) grantedBefore(node int) bool {
 		if i > 0 {
 			round = b.more[i-1]
 		}
-		for _, ballot := range round.Ballots() {
-			if ballot.Node == node && ballot.Final == quorum.Granted {
-				return true
-			}
+		if round.Ballots()[node].Final == quorum.Granted {
+			return true
 		}
 	}
 	return false

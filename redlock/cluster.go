@@ -47,7 +47,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 			call.Unsent(lost)
 			continue
 		}
-		master, err := c.master(ctx, call.Op().key.(string))
+		master, err := masterOf(ctx, c.client, call.Op().key.(string))
 		if err != nil {
 			// Nobody could be asked who the masters are: it will not be
 			// different for the next key, and may take as long again.
@@ -81,14 +81,14 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	return moved
 }
 
-// master never panics: a server's own words about its Cluster are input too.
-func (c *cluster) master(ctx context.Context, key string) (m *redis.Client, err error) {
+// masterOf never panics: a server's own words about its Cluster are input too.
+func masterOf(ctx context.Context, client *redis.ClusterClient, key string) (m *redis.Client, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errGarbled, p)
 		}
 	}()
-	return c.client.MasterForKey(ctx, key)
+	return client.MasterForKey(ctx, key)
 }
 
 // Rest gives the connections back.

@@ -51,7 +51,7 @@ func (s *shards) tune(name string) {
 
 // find may have to ask the Cluster.
 func (s *shards) find(name, channel string) {
-	master, err := s.master(name)
+	master, err := masterOf(s.ears.ctx, s.client, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.looking, channel)
@@ -71,11 +71,6 @@ func (s *shards) find(name, channel string) {
 	}
 	s.where[channel] = at
 	at.tune(channel)
-}
-
-func (s *shards) master(name string) (*redis.Client, error) {
-	c := cluster{client: s.client}
-	return c.master(s.ears.ctx, name)
 }
 
 func (s *shards) hears(name string) bool {
