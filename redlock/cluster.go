@@ -17,6 +17,7 @@ import (
 type cluster struct {
 	client *redis.ClusterClient
 	conns  map[*redis.Client]*pinned
+	beside *besides
 	at     func(addr string) *server
 }
 
@@ -59,6 +60,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	}
 	for master := range parts {
 		if c.conns[master] == nil {
+			c.beside.of(master)
 			c.conns[master] = pin(master, c.at(address(master.Options())), "")
 			c.conns[master].wire.sharded = true
 		}
@@ -96,4 +98,19 @@ func (c *cluster) Rest() {
 	for _, conn := range c.conns {
 		conn.rest()
 	}
+}
+
+// besides are the clients for ears, by the masters' own. Lane and ears meet here.
+type besides struct {
+	mu      sync.Mutex
+	clients map[*redis.Client]*redis.Client
+}
+
+func (b *besides) of(master *redis.Client) *redis.Client {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.clients[master] == nil {
+		b.clients[master] = beside(master)
+	}
+	return b.clients[master]
 }

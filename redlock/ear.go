@@ -23,7 +23,7 @@ import (
 type ear struct {
 	ears    *ears
 	node    int
-	client  *redis.Client
+	client  *redis.Client // of beside
 	sharded bool
 	stale   func() // the server has said that a slot is not its own; nil: it cannot
 
@@ -33,6 +33,18 @@ type ear struct {
 	running  bool
 	closed   bool
 	idle     time.Time // since when nobody has waited; zero: somebody does
+}
+
+// beside is the client for an ear, with the same pools and options of its own. go-redis
+// writes to a client's options when its server does not know maintenance notifications,
+// and guards them with a lock of which each Conn has another; so it must be called before
+// the lane takes its Conn of the client.
+func beside(client *redis.Client) *redis.Client {
+	patience := client.Options().ReadTimeout
+	if patience <= 0 {
+		patience = endless // for the handshake
+	}
+	return client.WithTimeout(patience)
 }
 
 const (
@@ -208,11 +220,7 @@ func (e *ear) listen() (heard bool, err error) {
 // connect makes a connection that listens on all channels. That they are confirmed, or why
 // not, is what it receives.
 func (e *ear) connect() (*redis.PubSub, error) {
-	client := e.client
-	if client.Options().ReadTimeout <= 0 {
-		client = client.WithTimeout(endless) // for the handshake
-	}
-	sub := client.Subscribe(e.ears.ctx) // contacts nobody yet
+	sub := e.client.Subscribe(e.ears.ctx) // contacts nobody yet
 	sent := map[string]bool{}
 	for {
 		channel, more := e.next(sub, sent)

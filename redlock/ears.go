@@ -206,6 +206,7 @@ type oneEar struct {
 }
 
 func listenTo(client *redis.Client) func(e *ears, node int) station {
+	client = beside(client)
 	return func(e *ears, node int) station {
 		return oneEar{
 			ear:     &ear{ears: e, node: node, client: client, channels: map[string]bool{}},

@@ -36,9 +36,9 @@ func newNode(client redis.UniversalClient, prefix string) (n node, err error) {
 		meet := func(at func(string) *server) { s.conn = pin(client, at(address(opt)), prefix+markerName) }
 		return node{addr: address(opt), carrier: s, meet: meet, attach: s.attach, station: listenTo(client)}, nil
 	case *redis.ClusterClient:
-		c := &cluster{client: client, conns: map[*redis.Client]*pinned{}}
+		c := &cluster{client: client, conns: map[*redis.Client]*pinned{}, beside: &besides{clients: map[*redis.Client]*redis.Client{}}}
 		meet := func(at func(string) *server) { c.at = at }
-		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c, meet: meet, station: listenToShards(client), sharded: true}, nil
+		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c, meet: meet, station: listenToShards(client, c.beside.of), sharded: true}, nil
 	case nil:
 		return node{}, fmt.Errorf("is nil")
 	case *redis.Ring:

@@ -13,6 +13,7 @@ type shards struct {
 	ears   *ears
 	node   int
 	client *redis.ClusterClient
+	beside func(master *redis.Client) *redis.Client
 
 	mu      sync.Mutex
 	all     map[*redis.Client]*ear
@@ -21,10 +22,10 @@ type shards struct {
 	closed  bool
 }
 
-func listenToShards(client *redis.ClusterClient) func(e *ears, node int) station {
+func listenToShards(client *redis.ClusterClient, beside func(*redis.Client) *redis.Client) func(e *ears, node int) station {
 	return func(e *ears, node int) station {
 		return &shards{
-			ears: e, node: node, client: client,
+			ears: e, node: node, client: client, beside: beside,
 			all: map[*redis.Client]*ear{}, where: map[string]*ear{}, looking: map[string]bool{},
 		}
 	}
@@ -61,7 +62,7 @@ func (s *shards) find(name, channel string) {
 	at := s.all[master]
 	if at == nil {
 		at = &ear{
-			ears: s.ears, node: s.node, client: master, sharded: true, channels: map[string]bool{},
+			ears: s.ears, node: s.node, client: s.beside(master), sharded: true, channels: map[string]bool{},
 			stale: func() { s.client.ReloadState(s.ears.ctx) },
 		}
 		s.all[master] = at
