@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,11 +29,11 @@ func demoOnMasters(ctx context.Context, urls []string, prefix string, ttl time.D
 	}
 	m := &onMasters{key: prefix + "redlock-demo:" + id.String(), ttl: ttl, need: quorum.Size(len(urls))}
 	if m.a, err = openClient("A", urls, redlock.Config{}); err != nil {
-		return badURL(err)
+		return badURL("--nodes", err)
 	}
 	defer func() { err = errors.Join(err, m.a.Close()) }()
 	if m.b, err = openClient("B", urls, redlock.Config{}); err != nil {
-		return badURL(err)
+		return badURL("--nodes", err)
 	}
 	defer func() { err = errors.Join(err, m.b.Close()) }()
 
@@ -46,12 +45,6 @@ func demoOnMasters(ctx context.Context, urls []string, prefix string, ttl time.D
 			{"A extends it", m.extend},
 			{"A releases it", m.release},
 		}, out)
-}
-
-// badURL is an error of redlock.Open, which asks no server: every one is about
-// what it was given. It names a URL by its place and never quotes it.
-func badURL(err error) error {
-	return usagef("--nodes: %s", strings.TrimPrefix(err.Error(), "redlock: "))
 }
 
 func (m *onMasters) acquire(ctx context.Context, s *step) (err error) {
