@@ -2,14 +2,14 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"net"
 	"runtime"
 	"sync"
-	"time"
 	"weak"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
 // watchDials calls f after each dial of the client with its error, or nil, until
@@ -57,8 +57,8 @@ func (w *dialWatch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		went := err
-		if broken, ok := conn.(brokenConn); ok {
-			went = broken.err
+		if err == nil {
+			went = endpoint.Failed(conn)
 		}
 		w.mu.Lock()
 		tells := make([]func(error), 0, len(w.tells))
@@ -80,41 +80,3 @@ func (w *dialWatch) ProcessHook(next redis.ProcessHook) redis.ProcessHook { retu
 func (w *dialWatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
-
-// quietly makes a dialer of which go-redis does not know that it fails. On a
-// failed dial go-redis writes to stderr, through a logger that is one for the
-// whole process, and with time answers from a memory of failed dials. A
-// connection that breaks at its first byte brings the same error to the same
-// command, and none of that.
-func quietly(dial dialer) dialer {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err == nil {
-			return conn, nil
-		}
-		// A failed TLS handshake has sent no command either.
-		if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
-			err = &net.OpError{Op: "dial", Net: network, Err: err}
-		}
-		return brokenConn{notDialled{err}}, nil
-	}
-}
-
-type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// notDialled is one layer around a dial's error, for go-redis to take off.
-type notDialled struct{ error }
-
-func (e notDialled) Unwrap() error { return e.error }
-
-// brokenConn is a connection that could not be made.
-type brokenConn struct{ err error }
-
-func (c brokenConn) Read([]byte) (int, error)         { return 0, c.err }
-func (c brokenConn) Write([]byte) (int, error)        { return 0, c.err }
-func (c brokenConn) Close() error                     { return nil }
-func (c brokenConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (c brokenConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (c brokenConn) SetDeadline(time.Time) error      { return nil }
-func (c brokenConn) SetReadDeadline(time.Time) error  { return nil }
-func (c brokenConn) SetWriteDeadline(time.Time) error { return nil }

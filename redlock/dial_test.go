@@ -8,6 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
 // go-redis takes a quiet dial for one that worked. Who watches must not: a lane
@@ -17,7 +19,7 @@ func TestADialThatFailsQuietlyIsToldAsFailed(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	options := &redis.Options{MaxRetries: -1, DialerRetries: 1}
 	up := false
-	options.Dialer = quietly(func(context.Context, string, string) (net.Conn, error) {
+	options.Dialer = endpoint.Quietly(func(context.Context, string, string) (net.Conn, error) {
 		if up {
 			ours, theirs := net.Pipe()
 			_ = theirs.Close()

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
 // Open makes a Redlock of URLs, one for each master, with clients of its own
@@ -41,10 +40,16 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("redlock: urls is empty")
 	}
+	// A silent node is given up after a second, or twice a NodeTimeout that is longer
+	// than half of that.
+	patience := max(time.Second, 2*cfg.withDefaults().NodeTimeout)
+	if patience < 0 {
+		patience = math.MaxInt64
+	}
 	options := make([]*redis.Options, len(urls))
 	seen := map[string]int{}
-	for i, raw := range urls {
-		opt, err := parseURL(raw)
+	for i, url := range urls {
+		opt, err := endpoint.Options(url, patience)
 		if err != nil {
 			return nil, fmt.Errorf("redlock: urls[%d] %w", i, err)
 		}
@@ -61,30 +66,6 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 
 	clients := make([]redis.UniversalClient, len(options))
 	for i, opt := range options {
-		opt.ContextTimeoutEnabled = true
-		opt.MaxRetries = -1
-		opt.DialerRetries = 1
-		opt.MinIdleConns = 0 // a lane has its own; and Open contacts nobody
-		if opt.Protocol == 0 {
-			// With RESP3 go-redis looks for push messages, which nobody sends us,
-			// before each command: one more system call.
-			opt.Protocol = 2
-		}
-		// A silent node is given up after a second, or twice a NodeTimeout that
-		// is longer than half of that.
-		patience := max(time.Second, 2*cfg.withDefaults().NodeTimeout)
-		if patience < 0 {
-			patience = math.MaxInt64
-		}
-		if opt.DialTimeout <= 0 {
-			opt.DialTimeout = patience
-		}
-		if opt.ReadTimeout == 0 {
-			opt.ReadTimeout = patience
-		}
-		// Saves a round trip at each connect; only Redis Enterprise knows it.
-		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		opt.Dialer = quietly(redis.NewDialer(opt))
 		clients[i] = redis.NewClient(opt)
 	}
 	r, err := New(clients, cfg)
@@ -98,49 +79,4 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		r.release = append(r.release, c.Close)
 	}
 	return r, nil
-}
-
-// maxPool bounds a URL's pool_size: go-redis panics on a larger one, or on the
-// memory for it. A lane needs one connection.
-const maxPool = 1 << 16
-
-// parseURL never passes on what a parser says: it may quote any part of the URL,
-// and a password with a character that should have been encoded can be in any.
-func parseURL(raw string) (*redis.Options, error) {
-	if raw == "" {
-		return nil, errors.New("is empty")
-	}
-	scheme, _, found := strings.Cut(raw, "://")
-	if !found || (scheme != "redis" && scheme != "rediss" && scheme != "unix") {
-		return nil, errors.New("does not begin with redis://, rediss:// or unix://")
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return nil, errors.New("is not a URL (are special characters of the password percent-encoded?)")
-	}
-	// What an unencoded character cuts off would be dialled, and shown, as a
-	// host or a path.
-	if strings.Contains(raw, "#") {
-		return nil, errors.New("contains a #; in a password it is %23")
-	}
-	if scheme == "unix" && (u.Host != "" || strings.Contains(u.Path, "@")) {
-		return nil, errors.New("has no absolute socket path after the user (in a password / is %2F and @ is %40)")
-	}
-	if scheme == "unix" && u.Path == "" {
-		return nil, errors.New("has no socket path")
-	}
-	if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
-		return nil, errors.New("has a port that is not in [1, 65535]")
-	}
-	opt, err := redis.ParseURL(raw)
-	if err != nil {
-		return nil, errors.New("has a path or query that is not understood (want /db and the options of redis.ParseURL)")
-	}
-	if opt.DB < 0 {
-		return nil, errors.New("has a negative database number")
-	}
-	if opt.PoolSize < 0 || opt.PoolSize > maxPool {
-		return nil, fmt.Errorf("has a pool_size that is not in [0, %d]", maxPool)
-	}
-	return opt, nil
 }
