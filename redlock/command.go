@@ -27,6 +27,7 @@ type command struct {
 	fence    *fence  // nil: without fencing
 	queue    *queue  // the key's; nil: it does not matter to this kind
 	stance   *stance // of who waits; nil: of who does not
+	survey   *survey // where the answers to an inspection go
 }
 
 type kind uint8
@@ -39,10 +40,12 @@ const (
 	kindCleanUp             // release.lua: granted if it is certain that ours is gone
 	kindStand               // queue.lua, with a place: gives the value back and waits
 	kindLeave               // queue.lua, with a place: gives the value back and waits no more
+	kindForce               // release.lua, of somebody else's value: granted as kindCleanUp is
+	kindInspect             // inspect.lua
 )
 
 func (k kind) String() string {
-	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave"}[k]
+	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "force release", "inspect"}[k]
 }
 
 func millisDuration(ms any) time.Duration { return time.Duration(ms.(int64)) * time.Millisecond }
@@ -119,6 +122,9 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 	}
 	if cmd.form.script == &queueScript {
 		return c.stood(call, cmd.number.Val(), standing)
+	}
+	if cmd.form.script == &inspectScript {
+		return c.seen(call, cmd.number.Val(), standing)
 	}
 	reply, ok := cmd.number.Val().(int64)
 	switch {

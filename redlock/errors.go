@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -50,7 +51,7 @@ func (s sentinel) Error() string { return "redlock: " + string(s) }
 // QuorumError tells how a round failed: what was asked, how many nodes granted
 // it, and what each of the others said instead.
 type QuorumError struct {
-	Op      string      // "acquire", "extend" or "release"
+	Op      string      // "acquire", "extend", "release" or "force release"
 	Key     string      // the resource, without Config.KeyPrefix
 	Need    int         // grants that would have been enough: N/2+1
 	Granted int         // grants at the decision
@@ -144,7 +145,7 @@ func scrub(err error, value string) error {
 	}
 	// Also another command's value, and one that was cut: nothing else in a
 	// server's message looks like a UUID.
-	clean = uuidLike.ReplaceAllLiteralString(clean, "…")
+	clean = uuidLike().ReplaceAllLiteralString(clean, "…")
 	if value != "" {
 		clean = strings.ReplaceAll(clean, value, "…")
 	}
@@ -154,7 +155,10 @@ func scrub(err error, value string) error {
 	return err
 }
 
-var uuidLike = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]*`)
+// uuidLike is compiled when it is needed: a program that ends soon would pay for it too.
+var uuidLike = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]*`)
+})
 
 // short is a key for a message: a key may be a megabyte.
 func short(key string) string {

@@ -19,6 +19,8 @@ var (
 	proposeText string
 	//go:embed queue.lua
 	queueText string
+	//go:embed inspect.lua
+	inspectText string
 	//go:embed wake.lua
 	wakeText string
 
@@ -26,6 +28,7 @@ var (
 	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
 	proposeScript = script{proposeText, "a165f6136459a09773412d0ba592a3bcb9933ef1"}
 	queueScript   = script{including(wakeText, queueText), "cf1365f889f7165078f2098569772f5c6d4c616b"}
+	inspectScript = script{inspectText, "52c5ee0a5ea87037e12cff07e977582efdb666f0"}
 )
 
 // including puts wake.lua where a script asks for it: scripts cannot call each other.

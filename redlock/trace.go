@@ -9,10 +9,10 @@ import (
 
 // Trace is what became of one round, for metrics and for tools that show it.
 //
-// What is neither to acquire, to extend nor to release goes to some of the nodes and needs
-// no majority: its Outcome and Need mean nothing, its Nodes do.
+// What is neither to acquire, to extend nor to release, forced or not, may go to some of
+// the nodes and needs no majority: its Outcome and Need mean nothing, its Nodes do.
 type Trace struct {
-	Op      string         // "acquire", "extend", "release", "clean up", "top up", "wait" or "leave"
+	Op      string         // "acquire", "extend", "release", "clean up", "top up", "wait", "leave", "force release" or "inspect"
 	Key     string         // the resource, without Config.KeyPrefix
 	Outcome quorum.Outcome // as decided
 	Granted int            // grants at the decision; a later grant is in Nodes

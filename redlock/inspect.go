@@ -1,0 +1,203 @@
+package redlock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// Inspection is what the nodes know of a key, each at the moment when it was asked. It
+// holds the values, as secrets: nothing prints them but [NodeInspection.Value].
+type Inspection struct {
+	Key   string           // the resource, without Config.KeyPrefix
+	Need  int              // how many nodes are a majority: N/2+1
+	Nodes []NodeInspection // in the order of New
+}
+
+// NodeInspection is what one node knows of a key.
+type NodeInspection struct {
+	Addr string // as in errors
+
+	// Err is why the node could not tell; everything below is then zero. It matches
+	// ErrDuplicateNode for a server that has told as another node already.
+	Err error
+
+	// Holder stands for the value of the key: 8 hex digits of its SHA-256. It is the same
+	// on all nodes that one lock is on, and there is no way back from it to the value;
+	// "" if the key is free.
+	Holder string
+
+	// TTL is how long the key lives on the node; 0 if it is free, and negative if it does
+	// not expire, which is a key of some other program's.
+	TTL time.Duration
+
+	// Waiting is how many stand in the node's queue for the key; one for each Redlock
+	// that has callers waiting. -1 if the user may not look.
+	Waiting int
+
+	// Fence is the highest fencing token that the node has granted for the key; 0 if it
+	// knows none, and -1 if the user may not look.
+	Fence int64
+
+	value *string // nil: free; by pointer, as nothing that prints follows one
+}
+
+// Value is the value of the key on the node, "" if it is free. Whoever knows it can
+// release the lock: treat it as a secret.
+func (n NodeInspection) Value() string {
+	if n.value == nil {
+		return ""
+	}
+	return *n.value
+}
+
+// errOtherType is an answer, and tells that the key is not free.
+var errOtherType = errors.New("has a key of another type, which is not a lock")
+
+// Inspect asks every node what it knows of key. It changes nothing, and the key need not
+// be held by anybody. It takes one round trip to the slowest node, and never longer than
+// Config.NodeTimeout; what a node could not tell is in its NodeInspection, and no error of
+// Inspect's. A node in quarantine answers as any other: what it has may be less than it
+// had.
+//
+// Errors: ErrClosed after Close; ctx's cause if ctx ends before the nodes have answered.
+// An error that names an argument means that nobody was asked.
+func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) {
+	if err := r.checkInspect(ctx, key); err != nil {
+		return nil, err
+	}
+	if err := r.enter(); err != nil {
+		return nil, opError("inspect", key, err)
+	}
+	defer r.attempts.Done()
+	if ctx.Err() != nil {
+		return nil, opError("inspect", key, context.Cause(ctx))
+	}
+	name := r.cfg.KeyPrefix + key
+	seen := &survey{nodes: make([]NodeInspection, len(r.nodes))}
+	round := r.start(quorum.Spec[command]{
+		Op:  command{kind: kindInspect, resource: key, key: name, queue: flagOf(name), survey: seen},
+		All: true,
+	})
+	round.Wait(ctx)
+	i := &Inspection{Key: key, Need: quorum.Size(len(r.nodes)), Nodes: seen.end()}
+	for _, b := range round.Ballots() {
+		n := &i.Nodes[b.Node]
+		if errors.Is(b.Err, quorum.ErrAbandoned) {
+			return nil, opError("inspect", key, context.Cause(ctx))
+		}
+		if b.Vote != quorum.Granted {
+			*n = NodeInspection{Err: r.nodeErr(b)}
+		}
+		n.Addr = r.nodes[b.Node].addr
+	}
+	return i, nil
+}
+
+func (r *Redlock) checkInspect(ctx context.Context, key string) error {
+	switch {
+	case r == nil || r.closing == nil:
+		return errNotMade
+	case ctx == nil:
+		return errNilContext
+	}
+	return r.cfg.checkKey(key)
+}
+
+// survey is where the nodes' answers to an inspection meet. Lanes bring them, also when
+// nobody waits for them any more.
+type survey struct {
+	mu    sync.Mutex
+	nodes []NodeInspection // nil: nobody does
+}
+
+func (s *survey) heard(node int, n NodeInspection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes != nil {
+		s.nodes[node] = n
+	}
+}
+
+func (s *survey) end() []NodeInspection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nodes := s.nodes
+	s.nodes = nil
+	return nodes
+}
+
+// seen reads the reply of inspect.lua. A node without standing has told the truth all the
+// same, unless it has told it as another node.
+func (c *command) seen(call *call, reply any, standing error) bool {
+	n, err := readInspection(reply)
+	switch {
+	case errors.Is(err, errGarbled):
+		return false
+	case errors.Is(standing, ErrDuplicateNode):
+		err = standing
+	}
+	if err != nil {
+		call.Refuse(0, err)
+		return true
+	}
+	c.survey.heard(call.Node(), n)
+	call.Grant(0)
+	return true
+}
+
+// otherType stands for the value of a key that is none.
+const otherType = 1
+
+func readInspection(reply any) (n NodeInspection, err error) {
+	all, _ := reply.([]any)
+	if len(all) != 4 {
+		return n, errGarbled
+	}
+	left, ok := all[1].(int64)
+	waiting, sane := all[2].(int64)
+	fence, known := all[3].(int64)
+	if !ok || !sane || !known || left < -1 || waiting < -1 || fence < -1 {
+		return n, errGarbled
+	}
+	n.Waiting, n.Fence = int(waiting), fence
+	switch value := all[0].(type) {
+	case nil:
+		return n, nil
+	case string:
+		n.value, n.Holder = &value, holder(value)
+		n.TTL = time.Duration(left) * time.Millisecond
+		return n, nil
+	case int64:
+		if value == otherType {
+			return NodeInspection{}, errOtherType
+		}
+	}
+	return NodeInspection{}, errGarbled
+}
+
+// holder names a value without telling it.
+func holder(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return hex.EncodeToString(sum[:4])
+}
+
+// values are those that the nodes have, each once.
+func (i *Inspection) values() (all []string) {
+	for _, n := range i.Nodes {
+		if n.value != nil && !slices.Contains(all, *n.value) {
+			all = append(all, *n.value)
+		}
+	}
+	return all
+}
+
+// Holder is what inspections call this lock: the Holder of the nodes that have it. Unlike
+// Value it may be shown, and finds a lock's holder by its log.
+func (l *Lock) Holder() string { return holder(l.value) }

@@ -1,0 +1,405 @@
+package redlock_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+func (b *bed) inspect(r *redlock.Redlock) *redlock.Inspection {
+	b.Helper()
+	i, err := r.Inspect(ctx, key)
+	require.NoError(b, err)
+	require.Equal(b, key, i.Key)
+	require.Equal(b, b.masters.Len()/2+1, i.Need)
+	require.Len(b, i.Nodes, b.masters.Len())
+	for n := range i.Nodes {
+		require.Equal(b, b.masters.Master(n).Addr(), i.Nodes[n].Addr)
+	}
+	return i
+}
+
+// fingerprint is what an inspection calls a value.
+func fingerprint(value string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(value)))[:8]
+}
+
+func TestInspectAFreeKey(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		i := b.inspect(b.lock)
+		assert.Equal(b, redlock.VerdictFree, i.Verdict())
+		holder, on := i.Holder()
+		assert.Empty(b, holder)
+		assert.Zero(b, on)
+		for _, n := range i.Nodes {
+			assert.Equal(b, redlock.NodeInspection{Addr: n.Addr}, n)
+			assert.Empty(b, n.Value())
+		}
+		for m := range 3 {
+			assert.Empty(b, b.redis(m).Keys(), "it changes nothing")
+		}
+	})
+}
+
+func TestInspectALock(t *testing.T) {
+	virtually(t, 3, redlock.Config{Fencing: true}, func(b *bed) {
+		holder := b.ready(redlock.Config{Fencing: true})
+		l := b.hold(holder, time.Hour)
+		queue := b.line(b.crowd(2, redlock.Config{Fencing: true}), key, 50*time.Millisecond)
+		time.Sleep(time.Minute)
+		before := b.dump()
+		i := b.inspect(b.lock)
+		assert.Equal(b, before, b.dump(), "it changes nothing")
+		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
+		who, on := i.Holder()
+		assert.Equal(b, fingerprint(l.Value()), who)
+		assert.Equal(b, 3, on)
+		for _, n := range i.Nodes {
+			assert.NoError(b, n.Err)
+			assert.Equal(b, who, n.Holder)
+			assert.Equal(b, l.Value(), n.Value())
+			assert.InDelta(b, 59*time.Minute, n.TTL, float64(time.Second))
+			assert.Equal(b, 2, n.Waiting)
+			assert.Equal(b, l.FencingToken(), n.Fence)
+		}
+		b.release(l)
+		finish(b, queue...)
+		i = b.inspect(b.lock)
+		assert.Equal(b, redlock.VerdictFree, i.Verdict())
+		assert.Greater(b, i.Nodes[0].Fence, l.FencingToken(), "a fence outlives its lock")
+		assert.Zero(b, i.Nodes[0].Waiting)
+	})
+}
+
+// dump is all that the nodes have, with what they will forget when.
+func (b *bed) dump() (all []string) {
+	for m := range b.masters.Len() {
+		for _, key := range b.redis(m).Keys() {
+			if strings.HasPrefix(key, "redlock:queue:") { // a set has no text
+				members, err := b.redis(m).SortedSet(key)
+				require.NoError(b, err)
+				all = append(all, fmt.Sprint(m, key, members))
+				continue
+			}
+			value, err := b.redis(m).Get(key)
+			require.NoError(b, err)
+			all = append(all, fmt.Sprint(m, key, value, b.redis(m).TTL(key)))
+		}
+	}
+	return all
+}
+
+// What the nodes' answers come to. A letter is a value, - a free key, T one of another
+// type, ! a node that does not answer.
+func TestVerdicts(t *testing.T) {
+	for nodes, want := range map[string]redlock.Verdict{
+		"A": redlock.VerdictHeld, "-": redlock.VerdictFree, "!": redlock.VerdictUnknown, "T": redlock.VerdictSplit,
+		"AAA": redlock.VerdictHeld, "AA-": redlock.VerdictHeld, "AA!": redlock.VerdictHeld, "AAT": redlock.VerdictHeld,
+		"--A": redlock.VerdictFree, "--!": redlock.VerdictFree, "--T": redlock.VerdictFree,
+		"ABC": redlock.VerdictSplit, "AB-": redlock.VerdictSplit, "A-T": redlock.VerdictSplit, "ATT": redlock.VerdictSplit,
+		"A!-": redlock.VerdictUnknown, "A!B": redlock.VerdictUnknown, "A!!": redlock.VerdictUnknown, "!TA": redlock.VerdictUnknown,
+		"AABB!": redlock.VerdictUnknown, "AAB-!": redlock.VerdictUnknown, "ABCD!": redlock.VerdictSplit, "AB--!": redlock.VerdictUnknown,
+		"AAB--": redlock.VerdictSplit, "TT-AB": redlock.VerdictSplit, "BAABA": redlock.VerdictHeld, "!!---": redlock.VerdictFree,
+		"AABB": redlock.VerdictSplit, "AA--": redlock.VerdictSplit, "AAA-": redlock.VerdictHeld, "A---": redlock.VerdictFree,
+	} {
+		virtually(t, len(nodes), redlock.Config{}, func(b *bed) {
+			b.lay(nodes)
+			start := time.Now()
+			i := b.inspect(b.lock)
+			assert.Equal(b, want, i.Verdict(), nodes)
+			if strings.Contains(nodes, "!") {
+				assert.Equal(b, nodeTimeout, time.Since(start), "all are waited for, and not for longer")
+			} else {
+				assert.Zero(b, time.Since(start))
+			}
+			who, on := i.Holder()
+			if want == redlock.VerdictHeld {
+				assert.Equal(b, fingerprint("A"), who, nodes)
+				assert.Equal(b, strings.Count(nodes, "A"), on, nodes)
+			} else {
+				assert.Empty(b, who, nodes)
+				assert.Zero(b, on)
+			}
+			for m, n := range i.Nodes {
+				switch nodes[m] {
+				case '-':
+					assert.Equal(b, redlock.NodeInspection{Addr: n.Addr}, n)
+				case '!':
+					assert.ErrorContains(b, n.Err, "no answer within 200ms")
+					assert.Empty(b, n.Value())
+				case 'T':
+					assert.ErrorContains(b, n.Err, "another type, which is not a lock")
+					assert.Empty(b, n.Value())
+				default:
+					assert.Equal(b, nodes[m:m+1], n.Value())
+				}
+			}
+			for m := range nodes {
+				b.masters.Master(m).Resume()
+			}
+		})
+	}
+	assert.Equal(t, "unknown free held split Verdict(9)", fmt.Sprint(redlock.VerdictUnknown, redlock.VerdictFree, redlock.VerdictHeld, redlock.VerdictSplit, redlock.Verdict(9)))
+}
+
+// lay puts the nodes into the state that TestVerdicts writes.
+func (b *bed) lay(nodes string) {
+	b.Helper()
+	for m, state := range nodes {
+		switch state {
+		case '-':
+		case '!':
+			b.masters.Master(m).Stall()
+		case 'T':
+			_, err := b.redis(m).Push(key, "a list")
+			require.NoError(b, err)
+		default:
+			require.NoError(b, b.redis(m).Set(key, string(state)))
+			b.redis(m).SetTTL(key, time.Minute)
+		}
+	}
+}
+
+// A key without an expiry is a foreign client's, and its value may even be empty.
+func TestInspectAForeignKey(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		b.steal(key, 0, 0)
+		n := b.inspect(b.lock).Nodes[0]
+		assert.Equal(b, fingerprint("somebody else"), n.Holder)
+		assert.Negative(b, n.TTL)
+		require.NoError(b, b.redis(0).Set(key, ""))
+		i := b.inspect(b.lock)
+		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
+		assert.Equal(b, fingerprint(""), i.Nodes[0].Holder)
+		require.NoError(b, b.redis(0).Set("redlock:fence:{orders}", "no number"))
+		_, err := b.redis(0).Push("redlock:queue:{orders}", "no queue")
+		require.NoError(b, err)
+		n = b.inspect(b.lock).Nodes[0]
+		assert.EqualValues(b, -1, n.Fence)
+		assert.EqualValues(b, -1, n.Waiting)
+		b.redis(0).Del(key)
+		assert.Equal(b, redlock.VerdictFree, b.inspect(b.lock).Verdict())
+	})
+}
+
+// Who was woken and has not come yet is in the queue twice, and waits once.
+func TestInspectCountsWhoWaits(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		now := time.Now()
+		for who, score := range map[string]int64{"one orders": now.UnixMicro(), "two orders": now.UnixMicro() + 1, "@one orders": now.UnixMilli()} {
+			_, err := b.redis(0).ZAdd("redlock:queue:{orders}", float64(score), who)
+			require.NoError(b, err)
+		}
+		assert.Equal(b, 2, b.inspect(b.lock).Nodes[0].Waiting)
+	})
+}
+
+// The key on the nodes is that of locks, with a prefix, braces and all.
+func TestInspectFindsTheQueueAndTheFence(t *testing.T) {
+	for _, name := range []string{"orders", "{orders}:7", "or}ders", "redlock:queued:x"} {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			cfg := redlock.Config{Fencing: true, KeyPrefix: "app:"}
+			holder, waits := b.client(cfg), b.party(cfg)
+			l, err := holder.TryAcquire(ctx, name, time.Hour)
+			require.NoError(b, err)
+			b.settle()
+			w := waits.wait(name, time.Hour)
+			time.Sleep(time.Second)
+			i, err := waits.Inspect(ctx, name)
+			require.NoError(b, err)
+			assert.Equal(b, name, i.Key)
+			for _, n := range i.Nodes {
+				assert.Equal(b, l.Value(), n.Value(), name)
+				assert.Equal(b, 1, n.Waiting, name)
+				assert.Equal(b, l.FencingToken(), n.Fence, name)
+			}
+			require.NoError(b, l.Release(ctx))
+			require.NoError(b, w.hold().Release(ctx))
+		})
+	}
+}
+
+func TestInspectADeadMinority(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		l := b.acquire(key, time.Minute)
+		b.settle()
+		b.masters.Kill(1, 4)
+		i := b.inspect(b.lock)
+		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
+		assert.ErrorContains(b, i.Nodes[1].Err, "connection lost")
+		i = b.inspect(b.lock)
+		assert.ErrorContains(b, i.Nodes[4].Err, "refused")
+		_, on := i.Holder()
+		assert.Equal(b, 3, on)
+		require.NoError(b, l.Release(ctx))
+	})
+}
+
+// A node in quarantine has no vote, and tells what it knows.
+func TestInspectAQuarantinedNode(t *testing.T) {
+	virtually(t, 3, guarded, func(b *bed) {
+		l := b.take(b.lock)
+		b.settle()
+		require.NoError(b, b.masters.Restart(0, 1)) // with their memory
+		b.inspect(b.lock)                           // finds its connections broken
+		i := b.inspect(b.lock)
+		require.ErrorContains(b, b.lock.Nodes()[0].Servers[0].Err, "quarantined")
+		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
+		for _, n := range i.Nodes {
+			assert.Equal(b, l.Value(), n.Value())
+		}
+		_ = l.Release(ctx)
+	})
+}
+
+// One server that is listed twice tells once.
+func TestInspectATwin(t *testing.T) {
+	virtually(t, 2, redlock.Config{}, func(b *bed) {
+		one := b.masters.Master(0)
+		r, err := redlock.New([]redis.UniversalClient{one.Client(), one.Client(), b.masters.Master(1).Client()}, redlock.Config{})
+		require.NoError(b, err)
+		defer func() { require.NoError(b, r.Close()) }()
+		b.steal(key, time.Minute, 0)
+		for range 2 {
+			i, err := r.Inspect(ctx, key)
+			require.NoError(b, err)
+			assert.Equal(b, redlock.VerdictUnknown, i.Verdict())
+			twins := slices.DeleteFunc(i.Nodes, func(n redlock.NodeInspection) bool { return !errors.Is(n.Err, redlock.ErrDuplicateNode) })
+			assert.Len(b, twins, 1)
+		}
+	})
+}
+
+// Nothing prints a value, nor do hooks of the clients that print every command and its
+// reply, nor a Trace.
+func TestAnInspectionHidesItsValues(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		var said logbook
+		listen := after(func(cmd redis.Cmder) { fmt.Fprintln(&said, cmd) })
+		client := b.masters.Master(0).Client()
+		client.AddHook(listen)
+		r, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{Trace: func(tr redlock.Trace) { fmt.Fprintf(&said, "%+v", tr) }})
+		require.NoError(b, err)
+		l := b.acquire(key, time.Minute)
+		b.settle()
+		for range 2 {
+			i, err := r.Inspect(ctx, key)
+			require.NoError(b, err)
+			require.Equal(b, l.Value(), i.Nodes[0].Value())
+			wrapped := struct {
+				I *redlock.Inspection
+				n redlock.NodeInspection
+			}{i, i.Nodes[0]}
+			for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+				for _, what := range []any{i, *i, i.Nodes[0], &i.Nodes[0], wrapped} {
+					text := fmt.Sprintf(format, what)
+					assert.NotContains(b, text, l.Value(), format)
+					assert.NotContains(b, text, fmt.Sprintf("%x", l.Value()), format)
+				}
+			}
+			text, err := json.Marshal(wrapped)
+			require.NoError(b, err)
+			assert.Contains(b, string(text), fingerprint(l.Value()))
+			fmt.Fprintf(&said, "%s\n", text)
+			slog.New(slog.NewJSONHandler(&said, nil)).Info("seen", "inspection", i, "node", i.Nodes[0])
+			said.logger().Info("seen", "inspection", i, "node", i.Nodes[0])
+		}
+		require.NoError(b, r.Close())
+		assert.Equal(b, 2, said.says("eval"))
+		assert.Equal(b, 2, said.says("Op:inspect"))
+		assert.Zero(b, said.says(l.Value()))
+		require.NoError(b, l.Release(ctx))
+	})
+}
+
+// after is a go-redis hook that has a look at every command when it is answered.
+type after func(redis.Cmder)
+
+func (a after) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (a after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		defer a(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (a after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		defer func() {
+			for _, cmd := range cmds {
+				a(cmd)
+			}
+		}()
+		return next(ctx, cmds)
+	}
+}
+
+func TestInspectEndsEarly(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		gone, cancel := context.WithCancelCause(ctx)
+		why := errors.New("why")
+		cancel(why)
+		_, err := b.lock.Inspect(gone, key)
+		assert.ErrorIs(b, err, why)
+		assert.EqualError(b, err, `redlock: inspect "orders": why`)
+		assert.Empty(b, b.commands(0))
+
+		b.inspect(b.lock) // its connections are made
+		b.stall(2)
+		soon, cancelled := context.WithTimeoutCause(ctx, 20*time.Millisecond, why)
+		defer cancelled()
+		start := time.Now()
+		_, err = b.lock.Inspect(soon, key)
+		assert.ErrorIs(b, err, why)
+		assert.Equal(b, 20*time.Millisecond, time.Since(start))
+		b.masters.Master(2).ResetCommands()
+		b.masters.Master(2).Resume() // and its answer comes when nobody looks
+		b.settle()
+		assert.Equal(b, redlock.VerdictFree, b.inspect(b.lock).Verdict())
+		for _, c := range b.masters.Master(2).Commands() {
+			assert.NotEqual(b, "INFO", c[0], "it is as good as any, and the connection stays")
+		}
+	})
+}
+
+func TestInspectRefusesBadInput(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		i := b.inspect(b.lock)
+		var none context.Context
+		for message, ask := range map[string]func() error{
+			"redlock: key is empty":            func() error { _, err := b.lock.Inspect(ctx, ""); return err },
+			"redlock: ctx is nil":              func() error { _, err := b.lock.Inspect(none, key); return err },
+			"redlock: not made by New or Open": func() error { _, err := new(redlock.Redlock).Inspect(ctx, key); return err },
+			"redlock: inspection is nil":       func() error { _, err := b.lock.ForceRelease(ctx, nil); return err },
+			"redlock: key is empty ":           func() error { _, err := b.lock.ForceRelease(ctx, &redlock.Inspection{}); return err },
+			"redlock: ctx is nil ":             func() error { _, err := b.lock.ForceRelease(none, i); return err },
+		} {
+			assert.EqualError(b, ask(), strings.TrimSpace(message))
+		}
+		_, err := b.lock.Inspect(ctx, "redlock:fence:{orders}")
+		assert.ErrorContains(b, err, "is reserved")
+
+		r := b.client(redlock.Config{})
+		require.NoError(b, r.Close())
+		_, err = r.Inspect(ctx, key)
+		assert.ErrorIs(b, err, redlock.ErrClosed)
+		assert.EqualError(b, err, `redlock: inspect "orders": closed`)
+		_, err = r.ForceRelease(ctx, i)
+		assert.ErrorIs(b, err, redlock.ErrClosed)
+		assert.EqualError(b, err, `redlock: force release "orders": closed`)
+	})
+}
