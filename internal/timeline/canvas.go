@@ -2,12 +2,13 @@ package timeline
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
+	"html"
 	"strconv"
+	"strings"
 )
 
-// canvas collects SVG elements. Every text and attribute passes through it, so
+// canvas collects elements of SVG and HTML. Every text and attribute passes through it, so
 // this is the one place that must escape.
 type canvas struct{ bytes.Buffer }
 
@@ -27,13 +28,18 @@ func (c *canvas) open(name string, a attrs) {
 
 func (c *canvas) close(name string) { c.WriteString("</" + name + ">\n") }
 
+// element writes an element that holds text alone.
+func (c *canvas) element(name, text string, a attrs) {
+	c.open(name, a)
+	c.escape(text)
+	c.close(name)
+}
+
 // shape writes an element that tells tip to whoever points at it.
 func (c *canvas) shape(name, tip string, a attrs) {
 	c.open(name, a)
 	if tip != "" {
-		c.WriteString("<title>")
-		c.escape(tip)
-		c.WriteString("</title>")
+		c.element("title", tip, nil)
 	}
 	c.close(name)
 }
@@ -47,9 +53,7 @@ func (c *canvas) line(x1, y1, x2, y2 float64, a attrs) {
 }
 
 func (c *canvas) text(x, y float64, s string, a attrs) {
-	c.open("text", append(attrs{"x", x, "y", y}, a...))
-	c.escape(s)
-	c.close("text")
+	c.element("text", s, append(attrs{"x", x, "y", y}, a...))
 }
 
 // cross is an x of radius r around a point.
@@ -60,7 +64,14 @@ func (c *canvas) cross(x, y, r float64, tip string, a attrs) {
 }
 
 // escape also replaces what XML cannot hold at all, such as a NUL in a key.
-func (c *canvas) escape(s string) { _ = xml.EscapeText(&c.Buffer, []byte(s)) } // a Buffer does not fail
+func (c *canvas) escape(s string) { c.WriteString(html.EscapeString(strings.Map(inXML, s))) }
+
+func inXML(r rune) rune {
+	if r < ' ' && r != '\t' && r != '\n' || r == '\uFFFE' || r == '\uFFFF' {
+		return '\uFFFD'
+	}
+	return r
+}
 
 func px(v any) string {
 	f, ok := v.(float64)

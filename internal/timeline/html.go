@@ -2,36 +2,13 @@ package timeline
 
 import (
 	"bytes"
-	_ "embed" // for the page
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/history"
 )
-
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Parse(pageText))
-
-// pageData is what the page says.
-type pageData struct {
-	Title, Command, Verdict, Text string
-	Violations                    []pageViolation
-	Pictures                      []pagePicture
-}
-
-type pageViolation struct{ At, Text, Anchor string }
-
-// pagePicture is a picture, and the names of its lanes once more: they stay in
-// sight while the picture scrolls.
-type pagePicture struct {
-	Title      string
-	SVG, Names template.HTML
-}
 
 // maxCloseUps bounds the pictures of single violations: a run that breaks a rule
 // all the time is understood by its first ones.
@@ -45,13 +22,13 @@ func HTML(w io.Writer, r Run) error {
 	if err := Text(&text, Run{Nodes: r.Nodes, Clients: r.Clients, End: r.End, Events: r.Events, Violations: r.Violations}); err != nil {
 		return err
 	}
-	data := pageData{Title: clean(r.Title), Command: clean(r.Command), Verdict: verdict(r), Text: text.String()}
-	if data.Title == "" {
-		data.Title = "A run"
+	p := page{title: clean(r.Title), command: clean(r.Command), verdict: verdict(r), text: text.String()}
+	if p.title == "" {
+		p.title = "A run"
 	}
 	for i, v := range r.Violations {
-		data.Violations = append(data.Violations, pageViolation{
-			At: millis(v.At), Text: warningText(v), Anchor: fmt.Sprintf("run-violation-%d", i+1),
+		p.violations = append(p.violations, pageViolation{
+			at: millis(v.At), text: warningText(v), anchor: fmt.Sprintf("run-violation-%d", i+1),
 		})
 	}
 	whole := newView(0, r.End)
@@ -64,15 +41,13 @@ func HTML(w io.Writer, r Run) error {
 		}
 		views = append(views, near)
 		title := fmt.Sprintf("Violation %d close up: %s to %s ms", i+1, millis(near.from), millis(near.to))
-		data.Pictures = append(data.Pictures, newPagePicture(title, newPicture(r, near, fmt.Sprintf("near%d", i+1), "")))
+		p.pictures = append(p.pictures, newPagePicture(title, newPicture(r, near, fmt.Sprintf("near%d", i+1), "")))
 	}
-	data.Pictures = append(data.Pictures, newPagePicture("The whole run", newPicture(r, whole, "run", "")))
+	p.pictures = append(p.pictures, newPagePicture("The whole run", newPicture(r, whole, "run", "")))
 
-	var b bytes.Buffer
-	if err := page.Execute(&b, data); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
+	var c canvas
+	p.draw(&c)
+	_, err := w.Write(c.Bytes())
 	return err
 }
 
@@ -80,8 +55,7 @@ func newPagePicture(title string, p *picture) pagePicture {
 	p.draw()
 	side := &picture{view: p.view, run: p.run, keys: p.keys, clients: p.clients, nodes: p.nodes, top: p.top, bottom: p.bottom}
 	side.side()
-	// Both come from canvas, which escapes.
-	return pagePicture{Title: title, SVG: template.HTML(p.String()), Names: template.HTML(side.String())}
+	return pagePicture{title: title, svg: p.String(), names: side.String()}
 }
 
 // side is the left edge of a picture by itself.
