@@ -1,0 +1,318 @@
+//go:build unix
+
+package leash
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lease is one that a test moves on or takes away.
+type lease struct {
+	mu    sync.Mutex
+	until time.Time
+	ctx   context.Context
+	lose  context.CancelCauseFunc
+}
+
+func newLease(d time.Duration) *lease {
+	l := &lease{until: time.Now().Add(d)}
+	l.ctx, l.lose = context.WithCancelCause(context.Background())
+	return l
+}
+
+func (l *lease) Context() context.Context { return l.ctx }
+
+func (l *lease) Until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+func (l *lease) move(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = until
+}
+
+var errTaken = errors.New("taken away")
+
+// session is one run of a shell line that talks to the test through a named pipe, $F.
+type session struct {
+	*testing.T
+	lease   *lease
+	grace   time.Duration
+	signals chan os.Signal
+	pipe    string
+	heard   chan string // lines that the command writes to $F
+	on      func(Event) // called for each
+	events  []Event
+	killed  time.Time
+}
+
+func newSession(t *testing.T, d time.Duration) *session {
+	s := &session{
+		T: t, lease: newLease(d), grace: d / 2, signals: make(chan os.Signal, 1),
+		pipe: filepath.Join(t.TempDir(), "pipe"), heard: make(chan string, 64), on: func(Event) {},
+	}
+	t.Cleanup(func() { s.lease.lose(nil) })
+	require.NoError(t, syscall.Mkfifo(s.pipe, 0o600))
+	// Held open for writing too, so that it outlives each writer.
+	f, err := os.OpenFile(s.pipe, os.O_RDWR, 0)
+	require.NoError(t, err)
+	read := make(chan struct{})
+	t.Cleanup(func() {
+		_, _ = f.WriteString("\n")
+		<-read
+		_ = f.Close()
+	})
+	go func() {
+		defer close(read)
+		buf := make([]byte, 4096)
+		for {
+			n, err := f.Read(buf)
+			text := string(buf[:n])
+			if err != nil || strings.HasPrefix(text, "\n") {
+				return
+			}
+			for line := range strings.Lines(text) {
+				s.heard <- strings.TrimSpace(line)
+			}
+		}
+	}()
+	return s
+}
+
+func (s *session) run(line string) (Outcome, error) {
+	return s.exec("/bin/sh", "sh", "-c", line)
+}
+
+func (s *session) exec(path string, args ...string) (Outcome, error) {
+	return Run(Command{
+		Path: path, Args: args, Env: append(os.Environ(), "F="+s.pipe),
+		Grace: s.grace, Margin: 150 * time.Millisecond,
+	}, s.lease, s.signals, func(e Event) {
+		s.events = append(s.events, e)
+		if e.What == Killed {
+			s.killed = time.Now()
+		}
+		s.on(e)
+	})
+}
+
+func (s *session) whats() (all []What) {
+	for _, e := range s.events {
+		all = append(all, e.What)
+	}
+	return all
+}
+
+const long = time.Minute
+
+func TestStatus(t *testing.T) {
+	for line, want := range map[string]int{
+		"true": 0, "exit 3": 3, "exit 255": 255, "kill -TERM $$": 143, "kill -KILL $$": 137, "kill -SEGV $$": 139,
+	} {
+		s := newSession(t, long)
+		outcome, err := s.run(line)
+		require.NoError(t, err)
+		assert.Equal(t, Outcome{Status: want}, outcome, line)
+		assert.Equal(t, []What{Started, Ended}, s.whats())
+	}
+}
+
+func TestTheCommandHasAGroupOfItsOwn(t *testing.T) {
+	s := newSession(t, long)
+	_, err := s.run(`ps -o pid= -o pgid= -p $$ >$F`)
+	require.NoError(t, err)
+	fields := strings.Fields(<-s.heard)
+	assert.Equal(t, fields[0], fields[1])
+	assert.Equal(t, strconv.Itoa(s.events[0].PID), fields[0])
+	assert.NotEqual(t, strconv.Itoa(syscall.Getpgrp()), fields[1])
+}
+
+func TestAScriptWithoutItsShell(t *testing.T) {
+	s := newSession(t, long)
+	script := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(script, []byte(`exit "$1"`), 0o700))
+	outcome, err := s.exec(script, "script", "7")
+	require.NoError(t, err)
+	assert.Equal(t, 7, outcome.Status)
+}
+
+func TestWhatCannotBeStarted(t *testing.T) {
+	s := newSession(t, long)
+	_, err := s.exec(t.TempDir(), "x")
+	require.ErrorIs(t, err, syscall.EACCES)
+	_, err = s.exec("/nonexistent", "x")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	assert.Empty(t, s.events)
+}
+
+func TestWithoutALeaseNothingStarts(t *testing.T) {
+	s := newSession(t, 0)
+	outcome, err := s.run("echo started >$F")
+	require.NoError(t, err)
+	assert.ErrorIs(t, outcome.Lost, ErrRunningOut)
+	s.lease.lose(errTaken)
+	outcome, err = s.run("echo started >$F")
+	require.NoError(t, err)
+	assert.ErrorIs(t, outcome.Lost, errTaken)
+	assert.Empty(t, s.events)
+	assert.Empty(t, s.heard)
+}
+
+// Who heeds SIGTERM ends by itself, and has lost its lease all the same.
+func TestALeaseRunsOut(t *testing.T) {
+	s := newSession(t, 3*time.Second)
+	s.grace = 2700 * time.Millisecond
+	outcome, err := s.run(`trap 'echo asked >$F; exit 0' TERM; while :; do sleep 0.01; done`)
+	require.NoError(t, err)
+	assert.Equal(t, Outcome{Lost: ErrRunningOut}, outcome)
+	assert.Equal(t, "asked", <-s.heard)
+	assert.Equal(t, []What{Started, Ending, Ended}, s.whats())
+}
+
+func TestWhoIgnoresSIGTERMIsKilledBeforeTheEnd(t *testing.T) {
+	for name, grace := range map[string]time.Duration{"asked": 400 * time.Millisecond, "not asked": 0} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t, 600*time.Millisecond)
+			s.grace = grace
+			outcome, err := s.run(`trap '' TERM; while :; do :; done`)
+			require.NoError(t, err)
+			assert.Equal(t, Outcome{Status: 137, Lost: ErrRunningOut}, outcome)
+			want := []What{Started, Ending, Killed, Ended}
+			if grace == 0 {
+				want = []What{Started, Killed, Ended}
+			}
+			assert.Equal(t, want, s.whats())
+			assert.True(t, s.killed.Before(s.lease.Until()), "killed %v after the end", s.killed.Sub(s.lease.Until()))
+		})
+	}
+}
+
+func TestALeaseThatMovesOn(t *testing.T) {
+	s := newSession(t, time.Second)
+	s.grace = 200 * time.Millisecond
+	first := s.lease.Until()
+	moves := time.AfterFunc(50*time.Millisecond, func() { s.lease.move(time.Now().Add(long)) })
+	defer moves.Stop()
+	end := time.AfterFunc(1200*time.Millisecond, func() { s.signals <- syscall.SIGINT })
+	defer end.Stop()
+	outcome, err := s.run(`trap 'exit 4' INT; while :; do sleep 0.01; done`)
+	require.NoError(t, err)
+	assert.Equal(t, Outcome{Status: 4}, outcome)
+	assert.True(t, time.Now().After(first))
+	assert.Equal(t, []What{Started, Forwarded, Ended}, s.whats())
+}
+
+// Who has been asked to end is ending, and may not do so for ever.
+func TestALeaseThatMovesOnTooLate(t *testing.T) {
+	s := newSession(t, 600*time.Millisecond)
+	s.on = func(e Event) {
+		if e.What == Ending {
+			s.lease.move(time.Now().Add(long))
+		}
+	}
+	outcome, err := s.run(`trap '' TERM; while :; do sleep 0.01; done`)
+	require.NoError(t, err)
+	assert.Equal(t, Outcome{Status: 137, Lost: ErrRunningOut}, outcome)
+}
+
+// What is taken away may be somebody else's already: nobody is asked.
+func TestALeaseIsTakenAway(t *testing.T) {
+	s := newSession(t, long)
+	go func() {
+		<-s.heard
+		s.lease.lose(errTaken)
+	}()
+	outcome, err := s.run(`trap 'exit 0' TERM; echo started >$F; while :; do sleep 0.01; done`)
+	require.NoError(t, err)
+	assert.Equal(t, 137, outcome.Status)
+	assert.ErrorIs(t, outcome.Lost, errTaken)
+	assert.Equal(t, []What{Started, Killed, Ended}, s.whats())
+}
+
+func TestACommandThatEndsWithItsLeaseHasLostIt(t *testing.T) {
+	s := newSession(t, long)
+	s.on = func(e Event) {
+		if e.What == Started {
+			s.lease.lose(errTaken)
+		}
+	}
+	outcome, err := s.run(`exit 0`)
+	require.NoError(t, err)
+	assert.ErrorIs(t, outcome.Lost, errTaken)
+}
+
+// Signals reach all of the group.
+func TestSignalsArePassedOn(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		s := newSession(t, long)
+		go func() {
+			<-s.heard
+			<-s.heard
+			s.signals <- signal
+		}()
+		n := strconv.Itoa(int(signal))
+		outcome, err := s.run(`
+			trap : ` + n + `
+			sh -c 'trap "echo child >$F; exit 0" ` + n + `; echo ready >$F; while :; do sleep 0.01; done' |
+			sh -c 'trap "exit 9" ` + n + `; echo ready >$F; while :; do sleep 0.01; done'`)
+		require.NoError(t, err)
+		assert.Equal(t, Outcome{Status: 9}, outcome, signal.String())
+		assert.Equal(t, "child", <-s.heard)
+	}
+}
+
+func TestWhatIsLeftBehindIsEnded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		trap string
+		want []What
+	}{
+		"by SIGTERM": {"", []What{Started, Ended, LeftOver}},
+		"by SIGKILL": {`trap "" TERM;`, []What{Started, Ended, LeftOver, LeftOver}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t, long)
+			s.grace = 100 * time.Millisecond
+			outcome, err := s.run(`mkfifo $F.2; sh -c '` + tc.trap + `echo ready >$F.2; while :; do sleep 0.01; done' & read x <$F.2; exit 2`)
+			require.NoError(t, err)
+			assert.Equal(t, Outcome{Status: 2, LeftOver: true}, outcome)
+			assert.Equal(t, tc.want, s.whats())
+		})
+	}
+}
+
+func TestWhatSoonEndsByItselfIsLeftAlone(t *testing.T) {
+	s := newSession(t, long)
+	outcome, err := s.run(`sh -c 'trap "echo asked >$F" TERM; sleep 0.02; echo done >$F' & exit 2`)
+	require.NoError(t, err)
+	assert.Equal(t, Outcome{Status: 2}, outcome)
+	assert.Equal(t, "done", <-s.heard)
+}
+
+// The lease binds what was left behind too.
+func TestWhatIsLeftBehindDoesNotOutliveTheLease(t *testing.T) {
+	s := newSession(t, time.Second)
+	s.grace = 450 * time.Millisecond
+	outcome, err := s.run(`sh -c 'trap "" TERM; while :; do :; done' & exit 0`)
+	require.NoError(t, err)
+	assert.ErrorIs(t, outcome.Lost, ErrRunningOut)
+	require.NotZero(t, s.killed)
+	assert.True(t, s.killed.Before(s.lease.Until()))
+}
