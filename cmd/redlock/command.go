@@ -7,20 +7,14 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
 
-// Exit codes. That of a usage error is EX_USAGE of sysexits.h, so that a script
-// can tell a typing mistake from a lock that did not work.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 64
-)
-
-// run is the whole command: it returns the exit code. After an error it has
-// written exactly one line to stderr, and nothing that it started still runs.
+// run is the whole command: it returns the exit status. After an error it has written
+// exactly one line to stderr, or none for one without a text, and nothing that it started
+// still runs.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -30,9 +24,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	_, _ = fmt.Fprintf(stderr, "redlock: %s\n", oneLine(err))
+	if err.Error() != "" {
+		_, _ = fmt.Fprintf(stderr, "redlock: %s\n", oneLine(err))
+	}
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		return exitUsage
+	}
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return exit.code
 	}
 	return exitFailed
 }
@@ -41,10 +40,10 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "redlock",
 		Short: "Locks that a majority of independent Redis masters agrees on",
-		Long: `redlock shows locks that a majority of independent Redis masters agrees on:
-they outlive the loss of any minority of the masters.`,
+		Long: `redlock runs commands under locks that a majority of independent Redis masters
+agrees on: they outlive the loss of any minority of the masters.`,
 		Example: `  redlock demo
-  redlock sim --seed 42`,
+  redlock run nightly-report -- ./report.sh`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
@@ -53,11 +52,24 @@ they outlive the loss of any minority of the masters.`,
 		SilenceErrors: true, // run prints them, once
 		SilenceUsage:  true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newDemo(), newSim(), newVersion())
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"locks", "Locks:", []*cobra.Command{newRun(), newStatus(), newRelease()}},
+		{"masters", "Masters:", []*cobra.Command{newNodes()}},
+		{"shows", "To see how it works, without any masters of yours:", []*cobra.Command{newDemo(), newSim()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		for _, c := range group.commands {
+			c.GroupID = group.id
+		}
+		root.AddCommand(group.commands...)
+	}
+	root.AddCommand(newMan(), newVersion())
 	return root
 }
 
@@ -97,12 +109,12 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // credentials is all between a scheme and the last @. It is greedy, as a
 // password that was not encoded may hold any character.
-var credentials = regexp.MustCompile(`://.*@`)
+var credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://.*@`) })
 
 // oneLine is err for stderr. Flag errors quote the argument, which may be a URL
 // that went to the wrong flag.
 func oneLine(err error) string {
 	msg := strings.TrimPrefix(err.Error(), "redlock: ")
 	msg = strings.ReplaceAll(msg, "\n", "; ") // errors.Join
-	return credentials.ReplaceAllLiteralString(printable(msg), "://...@")
+	return credentials().ReplaceAllLiteralString(printable(msg), "://...@")
 }

@@ -4,16 +4,36 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes of this binary all the programs that scripts run, by the name it is
+// called by.
+func TestMain(m *testing.M) { testscript.Main(leakFree{m}, programs) }
+
+// programs has what scripts run, by name.
+var programs = map[string]func(){"redlock": main}
+
+// leakFree are tests that leave no goroutine behind.
+type leakFree struct{ testscript.TestingM }
+
+func (m leakFree) Run() int {
+	code := m.TestingM.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFailed
+	}
+	return code
+}
 
 // runArgs runs the command as a shell would, without a terminal.
 func runArgs(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {

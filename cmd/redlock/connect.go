@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/pflag"
 
+	"github.com/quorumlock/redlock/internal/endpoint"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -23,8 +26,8 @@ type connection struct {
 }
 
 func (c *connection) flags(set *pflag.FlagSet) {
-	set.Var(&c.nodes, "nodes", "the masters: redis://, rediss:// or unix:// URLs, separated\nby commas or in several --nodes; else those of "+nodesVariable+",\nelse of the file redlock/nodes in your config folder")
-	set.StringVar(&c.prefix, "prefix", "", "what the key begins with on the masters, for a user who\nmay touch no others")
+	set.Var(&c.nodes, "nodes", "the masters: redis://, rediss:// or unix://\nURLs, separated by commas or in several\n--nodes; else those of "+nodesVariable+", else of\nthe file redlock/nodes in your config folder")
+	set.StringVar(&c.prefix, "prefix", "", "what the key begins with on the masters, for\na user who may touch no others")
 }
 
 // urls are the masters' URLs, and where they are from: --nodes, or else the variable, or
@@ -72,6 +75,24 @@ func (c *connection) open(cfg redlock.Config) (*redlock.Redlock, error) {
 		return nil, badURL(source, err)
 	}
 	return r, nil
+}
+
+// clients are one for each master, as a Redlock has them.
+func (c *connection) clients(patience time.Duration) (all []*redis.Client, err error) {
+	urls, source, err := c.urls()
+	if err != nil {
+		return nil, err
+	}
+	options := make([]*redis.Options, len(urls))
+	for i, url := range urls {
+		if options[i], err = endpoint.Options(url, patience); err != nil {
+			return nil, badURL(source, fmt.Errorf("urls[%d] %w", i, err))
+		}
+	}
+	for _, opt := range options {
+		all = append(all, redis.NewClient(opt))
+	}
+	return all, nil
 }
 
 // badURL is an error of redlock.Open, which asks no server: every one is about what it

@@ -1,5 +1,5 @@
-// Command redlock shows quorum locks at work, on in-memory Redis masters of its
-// own or on real ones.
+// Command redlock runs other commands under locks that a majority of Redis masters agrees
+// on, and shows such locks at work.
 package main
 
 import (
@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/quorumlock/redlock/internal/leash"
 )
 
 func main() {
@@ -18,8 +20,18 @@ func main() {
 	// its tables. Only a process's main may decide that, so run does not.
 	redis.SetLogger(&logging.VoidLogger{})
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// What our parent has had ignored stays so, for us as for what we run. Only of SIGINT
+	// and SIGHUP does Go tell; others are as by default again.
+	var heeded []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if !signal.Ignored(s) {
+			heeded = append(heeded, s)
+		}
+	}
+	ctx, _ := signal.NotifyContext(context.Background(), heeded...) // until the end
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
+	if code == exitSignal+int(syscall.SIGINT) {
+		leash.EndOf(syscall.SIGINT)
+	}
 	os.Exit(code)
 }

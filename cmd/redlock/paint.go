@@ -28,8 +28,13 @@ func (p painter) paint(c colour, s string) string {
 // colourful reports that w is a terminal whose user has nothing against colours
 // (https://no-color.org).
 func colourful(w io.Writer, getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && terminal(w)
+}
+
+// terminal reports whether w is one, or at least nothing that keeps what is written.
+func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || getenv("NO_COLOR") != "" || getenv("TERM") == "dumb" {
+	if !ok {
 		return false
 	}
 	info, err := f.Stat()

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// health is what there is to tell: the object of --json.
+type health struct {
+	Nodes    []*master `json:"nodes"`
+	Warnings []warning `json:"warnings"`
+	Quorum   int       `json:"quorum"` // how many must agree
+	Voting   int       `json:"voting"` // how many can vote now
+}
+
+func newHealth(masters []*master, guard time.Duration) *health {
+	h := &health{Nodes: masters, Warnings: judge(masters, guard), Quorum: quorum.Size(len(masters))}
+	for _, m := range masters {
+		if m.State == stateOK {
+			h.Voting++
+		}
+	}
+	return h
+}
+
+// verdict is an error if no lock can be had.
+func (h *health) verdict() error {
+	switch {
+	case h.Voting < h.Quorum:
+		return &exitError{exitNoQuorum, fmt.Errorf("no quorum: %s", h.count())}
+	case slices.ContainsFunc(h.Nodes, func(m *master) bool { return m.twin != "" }):
+		return &exitError{exitNoQuorum, errors.New("no lock can be had: one server is listed twice")}
+	}
+	return nil
+}
+
+func (h *health) count() string {
+	return fmt.Sprintf("%d of %d masters can vote, %d needed", h.Voting, len(h.Nodes), h.Quorum)
+}
+
+func (h *health) encode(w io.Writer) error {
+	if h.Warnings == nil {
+		h.Warnings = []warning{}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(h)
+}
+
+func (h *health) print(w io.Writer, p painter) error {
+	var b strings.Builder
+	health, settings := healthColumns(), settingColumns()
+	b.WriteString(p.masterTable(h.Nodes, health) + "\n" + p.masterTable(h.Nodes, settings))
+	if h.gaps(append(health, settings...)) {
+		b.WriteString(p.paint(dim, wrap("? is what this user may not ask (+info +time +config|get), or the server does not tell", indent)))
+	}
+	for _, g := range h.grouped() {
+		b.WriteString("\n" + indent + p.paint(yellow, g.Code) + strings.TrimPrefix(wrap(g.Code+g.whom(len(h.Nodes)), indent), indent+g.Code))
+		b.WriteString(wrap(g.Text, indent+indent))
+	}
+	if h.verdict() == nil {
+		fmt.Fprintf(&b, "\n%s\n", indent+p.paint(green, h.count()+"."))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// gaps reports whether something is unknown of a server that answers.
+func (h *health) gaps(cols []column) bool {
+	return slices.ContainsFunc(h.Nodes, func(m *master) bool {
+		return m.err == nil && slices.ContainsFunc(cols, func(c column) bool { return c.cell(m) == "" })
+	})
+}
+
+// group is a warning about several masters.
+type group struct {
+	warning
+	nodes []string
+}
+
+func (h *health) grouped() (all []group) {
+	for _, w := range h.Warnings {
+		i := slices.IndexFunc(all, func(g group) bool { return g.Code == w.Code && g.Text == w.Text })
+		if i < 0 {
+			i = len(all)
+			all = append(all, group{warning: w})
+		}
+		all[i].nodes = append(all[i].nodes, w.Node)
+	}
+	return all
+}
+
+// whom is which of n masters it is about, for behind its name.
+func (g group) whom(n int) string {
+	switch {
+	case g.Node == "":
+		return ""
+	case len(g.nodes) == n && n > 1:
+		return fmt.Sprintf(": all %d masters", n)
+	}
+	return ": " + strings.Join(g.nodes, ", ")
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// probe is the key that masters are asked about as a lock would ask. Nobody locks it.
+const probe = "redlock-nodes"
+
+type nodesFlags struct {
+	connection
+	guard, timeout duration
+	json           bool
+}
+
+func newNodes() *cobra.Command {
+	flags := nodesFlags{timeout: duration(nodeTimeout)}
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "Show whether the masters are fit to carry locks",
+		Long: `nodes asks all masters at once who they are, how far away, how far their clocks
+are off, and how they are set, and warns of what would lose a lock. What a user
+may not ask, or a server does not tell, is shown as ?.
+
+The state is ok for a master that can vote, and else the reason why not; a
+sentence below says what to do. ping is the median of a few round trips, clock
+how far a master's is ahead of this host's, and how wrong that may be.
+
+It writes nothing, except with --restart-guard, with which it looks as a client
+does that has this guard: it leaves the guard's marker if there is none.
+
+The exit status is 0 if locks can be had, whatever the warnings: a majority of
+the masters can vote, and none is listed twice. It is 69 if not, and 64 if the
+command line is wrong.`,
+		Example: `  redlock nodes --nodes redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3
+  redlock nodes --restart-guard 30s
+  redlock nodes --json | jq -r '.warnings[] | "\(.code) \(.node)"'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	flags.flags(cmd.Flags())
+	cmd.Flags().Var(&flags.guard, "restart-guard", "the guard of all clients, the longest ttl in\nuse: show whose votes do not count because of\nit (default off)")
+	cmd.Flags().Var(&flags.timeout, "timeout", "how long to wait for an answer")
+	cmd.Flags().Lookup("restart-guard").DefValue = ""
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object, for machines")
+	return cmd
+}
+
+func (f *nodesFlags) run(ctx context.Context, out io.Writer) error {
+	guard, patience := time.Duration(f.guard), time.Duration(f.timeout)
+	if patience <= 0 {
+		return usagef("--timeout %v is not above 0", patience)
+	}
+	if least := 10 * time.Millisecond; guard != 0 && guard < least {
+		return usagef("--restart-guard %v is below the shortest ttl, %v", guard, least)
+	}
+	r, err := f.open(redlock.Config{RestartGuard: guard, NodeTimeout: patience})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	clients, err := f.clients(patience)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, c := range clients {
+			_ = c.Close()
+		}
+	}()
+	masters, err := survey(ctx, r, clients, patience)
+	if err != nil {
+		return err
+	}
+	h := newHealth(masters, guard)
+	if f.json {
+		err = h.encode(out)
+	} else {
+		err = h.print(out, painter(colourful(out, os.Getenv)))
+	}
+	if err != nil {
+		return err
+	}
+	return h.verdict()
+}
+
+// survey asks all masters at once, each by itself, and all as a lock would.
+func survey(ctx context.Context, r *redlock.Redlock, clients []*redis.Client, patience time.Duration) ([]*master, error) {
+	masters := make([]*master, len(clients))
+	var known *redlock.Inspection
+	var g errgroup.Group
+	for i, client := range clients {
+		g.Go(func() error {
+			masters[i] = newMaster(client.Options().Addr, ask(ctx, client, patience), patience)
+			return nil
+		})
+	}
+	g.Go(func() (err error) {
+		known, err = r.Inspect(ctx, probe)
+		return err
+	})
+	if err := cmp.Or(g.Wait(), context.Cause(ctx)); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	for i, node := range r.Nodes() {
+		masters[i].seen(known.Nodes[i].Err, node, now)
+	}
+	return masters, nil
+}

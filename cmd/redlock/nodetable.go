@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// column is one attribute of all nodes. An empty cell is what is not known.
+type column struct {
+	head  string
+	right bool
+	cell  func(*master) string
+	tint  func(*master) colour // nil: none
+}
+
+func healthColumns() []column {
+	return []column{
+		{head: "state", cell: stateCell, tint: stateColour},
+		{head: "ping ms", right: true, cell: pingCell},
+		{head: "clock ms", right: true, cell: clockCell},
+		{head: "up", right: true, cell: uptimeCell},
+		{head: "role", cell: func(m *master) string { return m.Role }},
+		{head: "run id", cell: func(m *master) string { return m.RunID[:min(len(m.RunID), 8)] }},
+	}
+}
+
+func settingColumns() []column {
+	return []column{
+		{head: "version", cell: func(m *master) string { return m.Version }},
+		{head: "aof", cell: aofCell},
+		{head: "snapshots", cell: saveCell},
+		{head: "maxmemory", right: true, cell: memoryCell},
+		{head: "eviction", cell: func(m *master) string { return m.Policy }},
+	}
+}
+
+// masterTable has a row for each master. Its address has what the columns leave of the
+// width; one that is longer goes on below, as two that are cut may look the same.
+func (p painter) masterTable(masters []*master, cols []column) string {
+	const head, least = "node", 8
+	widths := make([]int, len(cols))
+	room := columns - len(indent)
+	for i, c := range cols {
+		widths[i] = width(c.head)
+		for _, m := range masters {
+			widths[i] = max(widths[i], width(known(c.cell(m))))
+		}
+		room -= len(gap) + widths[i]
+	}
+	addr := len(head)
+	for _, m := range masters {
+		addr = max(addr, width(m.Addr))
+	}
+	addr = max(min(addr, room), least)
+
+	var b strings.Builder
+	line := func(first string, cells []string) {
+		b.WriteString(indent + strings.TrimRight(strings.Join(append([]string{first}, cells...), gap), " ") + "\n")
+	}
+	heads := make([]string, len(cols))
+	for i, c := range cols {
+		heads[i] = p.paint(dim, aligned(c, c.head, widths[i]))
+	}
+	line(p.paint(dim, pad(head, addr)), heads)
+	for _, m := range masters {
+		cells := make([]string, len(cols))
+		for i, c := range cols {
+			cells[i] = aligned(c, known(c.cell(m)), widths[i])
+			if c.tint != nil {
+				cells[i] = p.paint(c.tint(m), cells[i])
+			}
+		}
+		for part := range slices.Chunk([]rune(m.Addr), addr) {
+			line(pad(string(part), addr), cells)
+			cells = nil
+		}
+	}
+	return b.String()
+}
+
+func aligned(c column, s string, to int) string {
+	if c.right {
+		return padLeft(s, to)
+	}
+	return pad(s, to)
+}
+
+func known(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}
+
+func stateCell(m *master) string {
+	if m.State == "quarantine" {
+		return "quarantine " + brief(time.Duration(m.Quarantine))
+	}
+	return m.State
+}
+
+func stateColour(m *master) colour {
+	switch m.State {
+	case stateOK:
+		return green
+	case "quarantine", "loading":
+		return yellow
+	}
+	return red
+}
+
+func pingCell(m *master) string {
+	if m.RoundTrip == 0 {
+		return ""
+	}
+	if m.RoundTrip < micros(100*time.Millisecond) {
+		return fmt.Sprintf("%.2f", inMillis(time.Duration(m.RoundTrip)))
+	}
+	return fmt.Sprint(time.Duration(m.RoundTrip).Milliseconds())
+}
+
+func clockCell(m *master) string {
+	switch {
+	case m.Clock == nil:
+		return ""
+	case max(m.Clock.Offset, -m.Clock.Offset) >= micros(10*time.Second):
+		return fmt.Sprintf("%+.0f s", time.Duration(m.Clock.Offset).Seconds())
+	}
+	// As exact as it is: where the uncertainty is large, tenths mean nothing.
+	unit, digits := time.Millisecond/10, 1
+	if max(m.Clock.Offset, -m.Clock.Offset, m.Clock.Within) >= micros(100*time.Millisecond) {
+		unit, digits = time.Millisecond, 0
+	}
+	off := time.Duration(m.Clock.Offset).Round(unit)
+	within := (time.Duration(m.Clock.Within) + unit - 1).Truncate(unit) // not less than it is
+	return fmt.Sprintf("%+.*f±%.*f", digits, inMillis(off), digits, inMillis(within))
+}
+
+func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func uptimeCell(m *master) string {
+	if m.Uptime == nil {
+		return ""
+	}
+	return brief(time.Duration(*m.Uptime) * time.Second)
+}
+
+// brief is a duration in its two largest units, or in days.
+func brief(d time.Duration) string {
+	d = d.Round(time.Second)
+	days, hours, minutes, seconds := d/(24*time.Hour), d/time.Hour%24, d/time.Minute%60, d/time.Second%60
+	switch {
+	case days >= 10:
+		return fmt.Sprintf("%dd", days)
+	case days > 0:
+		return fmt.Sprintf("%dd%dh", days, hours)
+	case hours > 0:
+		return fmt.Sprintf("%dh%dm", hours, minutes)
+	case minutes > 0:
+		return fmt.Sprintf("%dm%ds", minutes, seconds)
+	}
+	return fmt.Sprintf("%ds", seconds)
+}
+
+func aofCell(m *master) string {
+	if m.Appendonly == "yes" {
+		return known(m.Appendfsync)
+	}
+	return m.Appendonly
+}
+
+func saveCell(m *master) string {
+	switch {
+	case m.Save == nil:
+		return ""
+	case *m.Save == "":
+		return "no"
+	}
+	return "yes"
+}
+
+func memoryCell(m *master) string {
+	switch {
+	case m.Maxmemory == nil:
+		return ""
+	case *m.Maxmemory == 0:
+		return "no limit"
+	}
+	return size(*m.Maxmemory)
+}
+
+// size is a size as redis.conf has them.
+func size(n int64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	amount, unit := float64(n)/1024, 0
+	for amount >= 1024 {
+		amount, unit = amount/1024, unit+1
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", amount), ".0") + " " + units[unit:unit+1] + "B"
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+type releaseFlags struct {
+	connection
+	force, yes, json bool
+}
+
+func newRelease() *cobra.Command {
+	var f releaseFlags
+	cmd := &cobra.Command{
+		Use:   "release --force [flags] KEY",
+		Short: "Break the lock of a holder that is dead",
+		Long: `release --force deletes a lock that somebody else holds, and wakes who is next
+in the queue. It is for a holder that died or hangs while its lock has long to
+go; one that lives releases its lock by itself.
+
+It shows the lock, asks, and then deletes it on every master that still has what
+was shown: if somebody else got the lock meanwhile, nothing of theirs is
+touched. A key of another type is no lock and stays.
+
+The holder is not told. If it lives, it finds out when it next renews the lock,
+after a third of its ttl, or never if it does not renew. Until then it works
+beside the next holder, and only fencing tokens stop what it writes. So make
+sure first that it is dead.
+
+Exit status:
+   0  broken, or there was nothing to break
+   1  not broken: the question was not answered with yes
+  64  the command line is wrong; nobody was asked
+  69  too few masters answered. Before the question: nothing was deleted. After
+      it: what was deleted is shown, and other masters may still have the lock`,
+		Example: `  redlock release --force nightly-report
+  redlock release --force --yes nightly-report --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := oneKey(cmd, args); err != nil {
+				return err
+			}
+			return f.check()
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			locks, err := f.open(redlock.Config{NodeTimeout: nodeTimeout})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, locks.Close()) }()
+			return f.run(cmd, locks, args[0])
+		},
+	}
+	f.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&f.force, "force", false, "required: the lock is somebody else's")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask, for where nobody can answer")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines; needs --yes")
+	return cmd
+}
+
+func (f *releaseFlags) check() error {
+	switch {
+	case !f.force:
+		return usagef("release breaks a lock that somebody else holds, for when its holder is dead: it needs --force (see redlock release --help)")
+	case f.json && !f.yes:
+		return usagef("--json asks nobody: it needs --yes")
+	case !f.yes && !terminal(os.Stdin):
+		return usagef("stdin is no terminal, so nobody can be asked: give --yes")
+	}
+	return nil
+}
+
+// releaseReport is --json.
+type releaseReport struct {
+	Before  *statusReport `json:"before"`
+	Deleted []string      `json:"deleted"`         // the masters on which it was
+	After   *statusReport `json:"after,omitempty"` // if there was something to delete
+}
+
+// run shows the lock, asks, breaks it, and shows what has become of it.
+func (f *releaseFlags) run(cmd *cobra.Command, locks *redlock.Redlock, key string) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	seen, err := look(ctx, locks, key)
+	if err != nil {
+		return err
+	}
+	before := inspected{seen}
+	report := releaseReport{Before: newStatusReport(seen, false), Deleted: []string{}}
+	if !f.json {
+		if _, err := io.WriteString(out, before.show(coloured(out), false)); err != nil {
+			return err
+		}
+	}
+	if something, err := before.breakable(); err != nil || !something {
+		return errors.Join(f.print(out, report, "\nThere is nothing to break.\n", err), err)
+	}
+	if !f.yes {
+		if err := confirm(ctx, os.Stdin, cmd.ErrOrStderr(), key); err != nil {
+			return err
+		}
+	}
+	deleted, failed := locks.ForceRelease(ctx, seen)
+	if quorum := (*redlock.QuorumError)(nil); errors.As(failed, &quorum) {
+		failed = &exitError{exitNoQuorum, failed}
+	}
+	report.Deleted = append(report.Deleted, deleted...)
+	if seen, err = locks.Inspect(ctx, key); err != nil {
+		return cmp.Or(failed, err)
+	}
+	report.After = newStatusReport(seen, false)
+	return errors.Join(f.print(out, report, aftermath(before, deleted, inspected{seen}), nil), failed)
+}
+
+// print is for who reads JSON, or else for a person, unless there is an error to be read.
+func (f *releaseFlags) print(out io.Writer, report releaseReport, text string, failed error) (err error) {
+	switch {
+	case f.json:
+		err = printJSON(out, report)
+	case failed == nil:
+		_, err = io.WriteString(out, text)
+	}
+	return err
+}
+
+// breakable reports whether there is a lock to break, and why nobody should.
+func (i inspected) breakable() (bool, error) {
+	told, held := len(i.Nodes)-i.count(stateFailed), i.count(stateHeld)
+	switch verdict := i.Verdict(); {
+	case verdict == redlock.VerdictUnknown && (held == 0 || told < i.Need):
+		return false, &exitError{exitNoQuorum, fmt.Errorf("release %q: %s; nothing was deleted", printable(i.Key), i.silence())}
+	case held == 0 && verdict != redlock.VerdictFree:
+		return false, fmt.Errorf("release %q: the key is there and is not a lock; nothing was deleted", printable(i.Key))
+	}
+	return held > 0, nil
+}
+
+// confirm asks, and takes nothing but yes for it. Nobody who interrupts it is kept waiting
+// for the end of a line.
+func confirm(ctx context.Context, in io.Reader, prompt io.Writer, key string) error {
+	if _, err := fmt.Fprint(prompt, "\nIs its holder dead? Type yes to break this lock: "); err != nil {
+		return err
+	}
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(in).ReadString('\n')
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		switch {
+		case strings.EqualFold(strings.TrimSpace(line), "yes"):
+			return nil
+		case !strings.HasSuffix(line, "\n"):
+			_, _ = fmt.Fprintln(prompt) // the terminal has not ended the line
+		}
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(prompt)
+	}
+	return fmt.Errorf("release %q: not broken, the answer was not yes (--yes does not ask)", printable(key))
+}
+
+// aftermath is what was deleted, and what its end does not tell.
+func aftermath(before inspected, deleted []string, after inspected) string {
+	var b strings.Builder
+	b.WriteString("\n")
+	say := func(format string, args ...any) { b.WriteString(wrap(fmt.Sprintf(format, args...), "")) }
+	if len(deleted) == 0 {
+		say("Nothing was deleted: since it was shown it has ended by itself, or changed hands.")
+	} else {
+		say("Deleted on %d of %d masters: %s.", len(deleted), len(before.Nodes), strings.Join(deleted, ", "))
+	}
+	if n := after.count(stateFailed); n > 0 {
+		say("%d of %d masters cannot tell: what they still have goes when it expires.", n, len(after.Nodes))
+	}
+	say("Now %s: %s", after.Verdict(), after.sentence())
+	if len(deleted) == 0 {
+		return b.String()
+	}
+	b.WriteString("\nCheck now:\n")
+	for _, check := range []string{
+		"That the holder is dead, which redlock run --verbose logs as " + before.owners() + ". Nobody tells it that it has lost the lock: if it lives it works on until it next renews, after a third of its ttl.",
+		"What it was doing. It may have died half way, and what it has sent may yet arrive; only where fencing tokens are checked it is then refused.",
+		"Who has the lock now: redlock status.",
+	} {
+		b.WriteString(indent + "- " + hang(check, len(indent)+2, columns-len(indent)-2) + "\n")
+	}
+	return b.String()
+}
+
+// owners are all who have a part of the lock.
+func (i inspected) owners() string {
+	var all []string
+	for _, n := range i.Nodes {
+		if n.Holder != "" && !slices.Contains(all, n.Holder) {
+			all = append(all, n.Holder)
+		}
+	}
+	return strings.Join(all, ", ")
+}

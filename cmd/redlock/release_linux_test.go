@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// terminal is one on which somebody has typed.
+func (s *shell) terminal(typed string) *os.File {
+	s.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(s, err)
+	s.Cleanup(func() { assert.NoError(s, keyboard.Close()) })
+	fd := int(keyboard.Fd())
+	require.NoError(s, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	require.NoError(s, err)
+	screen, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(s, err)
+	s.Cleanup(func() { _ = screen.Close() })
+	_, err = keyboard.WriteString(typed)
+	require.NoError(s, err)
+	return screen
+}
+
+func TestReleaseAsks(t *testing.T) {
+	for answer, yes := range map[string]bool{
+		"yes\n": true, " YES \r\n": true,
+		"y\n": false, "no\n": false, "\n": false, "orders\n": false, "\x04": false, // the end of input
+	} {
+		s := newShell(t, 3)
+		s.lays("orders", "AAA")
+		stdin(t, s.terminal(answer))
+		code, stdout, stderr := s.types("release", "--force", "orders")
+		assert.Contains(t, stdout, "Held: ")
+		assert.Contains(t, stderr, "\nIs its holder dead? Type yes to break this lock: ")
+		if yes {
+			assert.Equal(t, exitOK, code, "%q: %s", answer, stderr)
+			assert.Empty(t, s.has("orders"))
+			continue
+		}
+		assert.Equal(t, exitFailed, code, "%q", answer)
+		assert.Contains(t, stderr, `redlock: release "orders": not broken, the answer was not yes`)
+		assert.Equal(t, []int{0, 1, 2}, s.has("orders"), "%q", answer)
+	}
+}
+
+// While the operator thinks, the lock changes hands: the next holder keeps it.
+func TestReleaseWhenTheLockHasChangedHands(t *testing.T) {
+	s := newShell(t, 3)
+	s.lays("orders", "AAA")
+	stdin(t, s.terminal("yes\n"))
+	s.said = func(text string) {
+		if strings.Contains(text, "Type yes") {
+			s.lays("orders", "BBB")
+		}
+	}
+	code, stdout, stderr := s.types("release", "--force", "orders")
+	assert.Equal(t, exitOK, code, stderr)
+	assert.Contains(t, stdout, "\nNothing was deleted: since it was shown it has ended by itself, or changed\nhands.\n")
+	assert.Contains(t, stdout, "\nNow held: "+named("B")+" has it on 3 of 3 masters")
+	assert.NotContains(t, stdout, "Check now")
+	assert.Equal(t, []int{0, 1, 2}, s.has("orders"))
+}
+
+// An interrupt at the question does not wait for an answer.
+func TestReleaseIsInterrupted(t *testing.T) {
+	s := newShell(t, 3)
+	s.lays("orders", "AAA")
+	screen := s.terminal("")
+	stdin(t, screen)
+	ctx, cancel := context.WithCancel(t.Context())
+	var errs strings.Builder
+	interrupting := saying{&errs, func(text string) {
+		if strings.Contains(text, "Type yes") {
+			cancel()
+		}
+	}}
+	assert.Equal(t, exitFailed, run(ctx, []string{"release", "--force", "orders"}, &strings.Builder{}, interrupting))
+	assert.Contains(t, errs.String(), `redlock: release "orders": not broken`)
+	assert.Len(t, s.has("orders"), 3)
+	require.NoError(t, screen.Close()) // and nobody reads it any more
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+type wireRelease struct {
+	Before, After *wireStatus
+	Deleted       []string
+}
+
+// stdin is where commands of the test read what is typed.
+func stdin(t *testing.T, f *os.File) {
+	before := os.Stdin
+	os.Stdin = f
+	t.Cleanup(func() { os.Stdin = before })
+}
+
+func TestReleaseBreaksALock(t *testing.T) {
+	s := newShell(t, 5)
+	s.lays("orders", "AAAB-")
+	code, stdout, stderr := s.types("release", "--force", "--yes", "orders")
+	assert.Equal(t, exitOK, code, stderr)
+	assert.Empty(t, stderr)
+	assert.Empty(t, s.has("orders"))
+	assert.Contains(t, stdout, "Held: "+named("A")+" has it on 3 of 5 masters")
+	assert.Contains(t, stdout, "\nDeleted on 4 of 5 masters: "+s.masters.Master(0).Addr()+", ")
+	assert.Contains(t, stdout, "\nNow free: ")
+	assert.Contains(t, stdout, "\nCheck now:\n   - That the holder is dead")
+	assert.Contains(t, stdout, "logs as "+named("A")+",\n     "+named("B")+".")
+	assert.NotContains(t, stdout, "s3cret")
+}
+
+func TestReleaseForMachines(t *testing.T) {
+	s := newShell(t, 3)
+	s.lays("orders", "AA-")
+	code, stdout, stderr := s.types("release", "--force", "--yes", "--json", "orders")
+	assert.Equal(t, exitOK, code)
+	assert.Empty(t, stderr)
+	var got wireRelease
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	assert.Equal(t, "held", got.Before.Verdict)
+	assert.Equal(t, []string{s.masters.Master(0).Addr(), s.masters.Master(1).Addr()}, got.Deleted)
+	assert.Equal(t, "free", got.After.Verdict)
+
+	code, stdout, _ = s.types("release", "--force", "--yes", "--json", "orders")
+	assert.Equal(t, exitOK, code)
+	got = wireRelease{}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	assert.Equal(t, "free", got.Before.Verdict)
+	assert.NotNil(t, got.Deleted)
+	assert.Empty(t, got.Deleted)
+	assert.Nil(t, got.After)
+}
+
+func TestReleaseOfAFreeKey(t *testing.T) {
+	s := newShell(t, 3)
+	terminal, err := os.Open(os.DevNull) // a character device, as terminals are
+	require.NoError(t, err)
+	defer terminal.Close()
+	stdin(t, terminal)
+	code, stdout, stderr := s.types("release", "--force", "orders")
+	assert.Equal(t, exitOK, code)
+	assert.Empty(t, stderr, "nobody is asked")
+	assert.Contains(t, stdout, "Free: 3 of 3 masters do not have it, so nobody holds it.\n\nThere is nothing to break.\n")
+}
+
+func TestReleaseLeavesAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values string
+		dead   []int
+		code   int
+		says   string
+	}{
+		"what is no lock":        {"TT-", nil, exitFailed, "the key is there and is not a lock; nothing was deleted"},
+		"without a quorum":       {"AAA", []int{0, 2}, exitNoQuorum, "1 of 3 masters could tell, 2 are needed; nothing was deleted"},
+		"what may not be locked": {"-A-", []int{0, 2}, exitNoQuorum, "nothing was deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, 3)
+			s.lays("orders", tc.values)
+			before := s.has("orders")
+			s.masters.Kill(tc.dead...)
+			for _, format := range []string{"--json=false", "--json"} {
+				code, stdout, stderr := s.types("release", "--force", "--yes", "orders", format)
+				assert.Equal(t, tc.code, code)
+				assertOneLine(t, stderr)
+				assert.Contains(t, stderr, tc.says)
+				assert.NotContains(t, stdout, "nothing to break")
+				assert.Equal(t, before, s.has("orders"))
+			}
+		})
+	}
+}
+
+// A minority that is down is told of, and no reason to fail.
+func TestReleaseWithADeadMinority(t *testing.T) {
+	s := newShell(t, 3)
+	s.lays("orders", "AAA")
+	s.masters.Kill(1)
+	code, stdout, stderr := s.types("release", "--force", "--yes", "orders")
+	assert.Equal(t, exitOK, code, stderr)
+	assert.Contains(t, stdout, "Deleted on 2 of 3 masters")
+	assert.Contains(t, stdout, "1 of 3 masters cannot tell: what they still have goes when it expires.")
+	assert.Equal(t, []int{1}, s.has("orders"))
+}
+
+func TestReleaseWhereNobodyCanAnswer(t *testing.T) {
+	s := newShell(t, 3)
+	s.lays("orders", "AAA")
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	defer write.Close()
+	_, err = write.WriteString("yes\n")
+	require.NoError(t, err)
+	stdin(t, read)
+	code, stdout, stderr := s.types("release", "--force", "orders")
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, stdout)
+	assertOneLine(t, stderr)
+	assert.Contains(t, stderr, "stdin is no terminal, so nobody can be asked: give --yes")
+	assert.Len(t, s.has("orders"), 3)
+}
+
+// Who waits for it gets it.
+func TestReleaseWakesTheNext(t *testing.T) {
+	s := newShell(t, 3)
+	dead, err := redlock.Open(s.masters.URLs(), redlock.Config{NodeTimeout: nodeTimeout})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, dead.Close()) }()
+	l, err := dead.TryAcquire(t.Context(), "orders", time.Hour)
+	require.NoError(t, err)
+	next, err := redlock.Open(s.masters.URLs(), redlock.Config{NodeTimeout: nodeTimeout})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, next.Close()) }()
+	got := make(chan error, 1)
+	var won *redlock.Lock
+	go func() {
+		l, err := next.Acquire(t.Context(), "orders", time.Hour)
+		won = l
+		got <- err
+	}()
+	waiting := func(i *redlock.Inspection) bool {
+		for n, m := range s.masters.All() {
+			if i.Nodes[n].Waiting != 1 || len(m.Miniredis().PubSubChannels("")) != 1 {
+				return false
+			}
+		}
+		return true
+	}
+	for {
+		i, err := dead.Inspect(t.Context(), "orders")
+		require.NoError(t, err)
+		if waiting(i) { // on all of them, and it listens
+			break
+		}
+	}
+	var out, errs bytes.Buffer
+	assert.Equal(t, exitOK, run(t.Context(), []string{"release", "--force", "--yes", "orders"}, &out, &errs), errs.String())
+	assert.Contains(t, out.String(), "Held: "+l.Holder()+" has it")
+	require.NoError(t, <-got)
+	assert.NotEqual(t, l.Holder(), won.Holder())
+	require.NoError(t, won.Release(t.Context()))
+	assert.ErrorIs(t, l.Release(t.Context()), redlock.ErrNotHeld)
+}

@@ -1,0 +1,220 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/quorumlock/redlock/internal/redisserver"
+)
+
+// sessionLimit is longer than anything in a session takes on a loaded machine. Nothing that
+// works waits for it.
+const sessionLimit = time.Minute
+
+// TestSessions runs the scripts in testdata/script: sessions at a shell, with real masters.
+// Beside the words of testscript they have
+//
+//	masters N [-linked] [-password WORD]
+//	                      start N masters, numbered from 1, for REDLOCK_NODES, and set
+//	                      NODE1… to their URLs and ADDR1… to host:port; linked: each
+//	                      behind a proxy, around which DIRECT_NODES leads
+//	down I…, up I…        kill masters, start them again without their memory
+//	freeze I…, thaw I…    stop their processes, let them go on
+//	cut I…, heal I…       hold back all that passes their proxies, pass it on
+//	held KEY N            wait until exactly N masters have the key
+//	waiting KEY N         wait until N stand in its queue on each master
+//	forget KEY I…         delete the key there
+//	nothing [-expired]    wait until no master has any key but fences; unless told, none
+//	                      may have been left to its ttl
+//	export NAME=VALUE…, unset NAME…
+//	                      change the environment of what is started afterwards
+//	start NAME PROGRAM… [< FILE]
+//	                      start a program, which prints to NAME.out and NAME.err
+//	ended NAME STATUS     wait until it ended, with that status or by that signal
+//	exits STATUS PROGRAM… [< FILE]
+//	                      start and ended
+//	says PATTERN          stderr was one line, by redlock, without a password
+//	signal SIGNAL WHO     WHO is a NAME, or a file with a process's number
+//	stopped WHO, gone WHO wait until it is stopped, or is no more
+//	alive WHO             it is still there
+//	children WHO N        wait until it has N processes for children
+//	await FILE [PATTERN]  wait until there is such a file, with such a text
+//
+// Each wait is for an event, and fails after a minute.
+func TestSessions(t *testing.T) { runScripts(t, "testdata/script", beginSession, sessionWords) }
+
+// words are those of a language for scripts.
+type words map[string]func(*session, []string) error
+
+var sessionWords = words{
+	"masters":  (*session).masters,
+	"down":     (*session).down,
+	"up":       (*session).up,
+	"freeze":   (*session).freeze,
+	"thaw":     (*session).thaw,
+	"cut":      (*session).cut,
+	"heal":     (*session).heal,
+	"held":     (*session).held,
+	"waiting":  (*session).waiting,
+	"forget":   (*session).forget,
+	"nothing":  (*session).nothing,
+	"export":   (*session).export,
+	"unset":    (*session).unset,
+	"start":    (*session).start,
+	"ended":    (*session).ended,
+	"exits":    (*session).exits,
+	"says":     (*session).says,
+	"signal":   (*session).signal,
+	"stopped":  (*session).stopped,
+	"gone":     (*session).gone,
+	"alive":    (*session).alive,
+	"children": (*session).children,
+	"await":    (*session).await,
+}
+
+// runScripts runs the scripts in a folder, which know these words.
+func runScripts(t *testing.T, folder string, begin func(*testscript.Env) error, languages ...words) {
+	deadline := time.Now().Add(9 * sessionLimit)
+	if limit, ok := t.Deadline(); ok && limit.Before(deadline) {
+		deadline = limit
+	}
+	all := map[string]func(*testscript.TestScript, bool, []string){}
+	for _, language := range languages {
+		for name, do := range language {
+			all[name] = scriptWord(do)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 folder,
+		Deadline:            deadline,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               begin,
+		Cmds:                all,
+	})
+}
+
+// session is what a script has started.
+type session struct {
+	*testscript.TestScript
+	t        testscript.T
+	env      []string
+	servers  []*redisserver.Server
+	links    []*redisserver.Link // none, or one for each server
+	admin    []*redis.Client     // around the links
+	frozen   []bool
+	programs map[string]*program
+}
+
+type sessionOf struct{}
+
+func beginSession(env *testscript.Env) error {
+	env.Setenv("NO_COLOR", "1")
+	if os.Getenv("GORACE") == "" {
+		env.Setenv("GORACE", "atexit_sleep_ms=0") // else each program's end takes a second
+	}
+	s := &session{t: env.T(), env: slices.Clone(env.Vars), programs: map[string]*program{}}
+	env.Values[sessionOf{}] = s
+	env.Defer(s.end)
+	return nil
+}
+
+// end leaves no process behind, and says what those had printed that a failed script
+// did not wait for.
+func (s *session) end() {
+	for name, p := range s.programs {
+		how := "still runs"
+		if p.running() {
+			p.kill()
+		} else if how = exitStatus(p.cmd.ProcessState); p.told {
+			continue
+		}
+		s.Logf("%s: %s\n%s", name, how, p.printed())
+	}
+	for _, l := range s.links {
+		l.Close()
+	}
+	for _, m := range s.servers {
+		m.Stop()
+	}
+}
+
+// scriptWord is a word of the scripts' language.
+func scriptWord(do func(*session, []string) error) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg {
+			ts.Fatalf("this word has no opposite")
+		}
+		s := ts.Value(sessionOf{}).(*session)
+		s.TestScript = ts
+		ts.Check(do(s, args))
+	}
+}
+
+// eventually polls what there is no event for.
+func eventually(what string, holds func() bool) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	never := time.After(sessionLimit)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-never:
+			return errors.New("never: " + what)
+		}
+	}
+	return nil
+}
+
+// export is testscript's env for start and exits as well.
+func (s *session) export(args []string) error {
+	for _, a := range args {
+		name, value, ok := strings.Cut(a, "=")
+		if !ok {
+			return errors.New("usage: export NAME=VALUE…")
+		}
+		s.setenv(name, value)
+	}
+	return nil
+}
+
+func (s *session) setenv(name, value string) {
+	s.forgetenv(name)
+	s.env = append(s.env, name+"="+value)
+	s.Setenv(name, value)
+}
+
+func (s *session) unset(args []string) error {
+	for _, name := range args {
+		s.forgetenv(name)
+		s.Setenv(name, "")
+	}
+	return nil
+}
+
+func (s *session) forgetenv(name string) {
+	s.env = slices.DeleteFunc(s.env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+}
+
+// numbers are those of masters, from 0.
+func (s *session) numbers(args []string) (which []int, err error) {
+	for _, a := range args {
+		i, err := strconv.Atoi(a)
+		if err != nil || i < 1 || i > len(s.servers) {
+			return nil, fmt.Errorf("no master %q", a)
+		}
+		which = append(which, i-1)
+	}
+	return which, nil
+}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// wireStatus is the object of status --json, as somebody else's program would declare it.
+type wireStatus struct {
+	Key, Verdict, Holder string
+	Need                 int
+	Nodes                []struct {
+		Addr, State, Holder, Error string
+		TTL                        *int64 `json:"ttl_ms"`
+		Waiting                    *int
+		Fence                      *int64
+		Value                      *string
+	}
+}
+
+// shell is where a test types commands: masters are in its environment.
+type shell struct {
+	*testing.T
+	masters *redlocktest.Masters
+	said    func(text string) // is called with what a command writes to stderr; nil: nobody is
+}
+
+// saying is a writer that tells what was written.
+type saying struct {
+	io.Writer
+	said func(string)
+}
+
+func (s saying) Write(p []byte) (int, error) {
+	if s.said != nil {
+		s.said(string(p))
+	}
+	return s.Writer.Write(p)
+}
+
+func newShell(t *testing.T, masters int) *shell {
+	s := &shell{T: t, masters: redlocktest.Start(t, masters)}
+	t.Setenv(nodesVariable, strings.Join(s.masters.URLs(), ","))
+	return s
+}
+
+// types runs a command. Nothing that it started still runs.
+func (s *shell) types(args ...string) (code int, stdout, stderr string) {
+	s.Helper()
+	var out, errs bytes.Buffer
+	ignore := goleak.IgnoreCurrent()
+	code = run(s.Context(), args, &out, saying{&errs, s.said})
+	goleak.VerifyNone(s, ignore)
+	if !slices.Contains(args, "--json") && !slices.Contains(args, "--show-value") {
+		assertFits(s.T, out.String())
+	}
+	return code, out.String(), errs.String()
+}
+
+// lays puts values under a key: a letter is one, - none, T a list.
+func (s *shell) lays(key, values string) {
+	s.Helper()
+	for i, v := range values {
+		m := s.masters.Master(i).Miniredis()
+		switch v {
+		case '-':
+			m.Del(key)
+		case 'T':
+			_, err := m.Push(key, "x")
+			require.NoError(s, err)
+		default:
+			require.NoError(s, m.Set(key, value(string(v))))
+			m.SetTTL(key, time.Hour)
+		}
+	}
+}
+
+// value is a secret that a test finds again.
+func value(letter string) string { return "s3cret-" + letter }
+
+func named(letter string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(value(letter))))[:8] }
+
+func (s *shell) has(key string) (which []int) {
+	for i, m := range s.masters.All() {
+		if m.Miniredis().Exists(key) {
+			which = append(which, i)
+		}
+	}
+	return which
+}
+
+func TestStatusTellsAVerdict(t *testing.T) {
+	s := newShell(t, 5)
+	for values, want := range map[string]struct {
+		verdict, says string
+	}{
+		"-----": {"free", "Free: 5 of 5 masters do not have it, so nobody holds it.\n"},
+		"A-A-A": {"held", "Held: " + named("A") + " has it on 3 of 5 masters, for 1h0m unless it is renewed.\n"},
+		"-A--B": {"free", "Free: 3 of 5 masters do not have it, so nobody holds it. What is left on others\ngoes when it expires.\n"},
+		"AABB-": {"split", "Split: no majority has one lock"},
+		"TTT--": {"split", "Split: no majority has one lock"},
+	} {
+		s.lays("orders", "-----")
+		s.lays("orders", values)
+		code, stdout, stderr := s.types("status", "orders")
+		assert.Equal(t, exitOK, code, values)
+		assert.Empty(t, stderr)
+		assert.Contains(t, stdout, "Lock \"orders\" on 5 masters, of which 3 are a majority:\n\n   node ")
+		assert.Contains(t, stdout, want.says, values)
+		assert.NotContains(t, stdout, "s3cret")
+		assert.NotContains(t, stdout, "fence")
+		rows := strings.Split(stdout, "\n")[3:]
+		for i, v := range values {
+			assert.Contains(t, rows[i], s.masters.Master(i).Addr())
+			switch v {
+			case '-':
+				assert.Regexp(t, `  free    -               -        0$`, rows[i])
+			case 'T':
+				assert.Contains(t, rows[i], "  failed  has a key of another type, which is not a lock")
+			default:
+				assert.Regexp(t, "  held    "+named(string(v))+`     1h0m        0$`, rows[i])
+			}
+		}
+
+		code, stdout, stderr = s.types("status", "--json", "orders")
+		assert.Equal(t, exitOK, code)
+		assert.Empty(t, stderr)
+		assert.NotContains(t, stdout, "s3cret")
+		var got wireStatus
+		require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+		assert.Equal(t, "orders", got.Key)
+		assert.Equal(t, want.verdict, got.Verdict, values)
+		assert.Equal(t, 3, got.Need)
+		assert.Equal(t, want.verdict == "held", got.Holder == named("A"))
+		require.Len(t, got.Nodes, 5)
+		for i, v := range values {
+			n := got.Nodes[i]
+			assert.Equal(t, s.masters.Master(i).Addr(), n.Addr)
+			switch v {
+			case '-':
+				assert.Equal(t, "free", n.State)
+				assert.Empty(t, n.Holder)
+				assert.Nil(t, n.TTL)
+			case 'T':
+				assert.Equal(t, "failed", n.State)
+				assert.Contains(t, n.Error, "another type")
+				assert.Nil(t, n.Waiting)
+				continue
+			default:
+				assert.Equal(t, "held", n.State)
+				assert.Equal(t, named(string(v)), n.Holder)
+				assert.InDelta(t, time.Hour.Milliseconds(), *n.TTL, 60_000)
+			}
+			assert.Empty(t, n.Error)
+			assert.Zero(t, *n.Waiting)
+			assert.Zero(t, *n.Fence)
+		}
+	}
+}
+
+func TestStatusWithoutAQuorum(t *testing.T) {
+	s := newShell(t, 3)
+	s.lays("orders", "AAA")
+	s.masters.Kill(2)
+	code, stdout, stderr := s.types("status", "orders")
+	assert.Equal(t, exitOK, code, stderr)
+	assert.Contains(t, stdout, "has it on 2 of 3 masters")
+	assert.Contains(t, stdout, "refused")
+	s.masters.Kill(0)
+	code, stdout, stderr = s.types("status", "orders")
+	assert.Equal(t, exitNoQuorum, code)
+	assertOneLine(t, stderr)
+	assert.Equal(t, "redlock: status \"orders\": 1 of 3 masters could tell, 2 are needed\n", stderr)
+	assert.Contains(t, stdout, "Unknown: 1 of 3 masters could tell, 2 are needed.\n")
+	assert.Contains(t, stdout, "held    "+named("A"))
+
+	code, stdout, stderr = s.types("status", "orders", "--json")
+	assert.Equal(t, exitNoQuorum, code)
+	assertOneLine(t, stderr)
+	var got wireStatus
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	assert.Equal(t, "unknown", got.Verdict)
+	assert.Empty(t, got.Holder)
+	assert.Contains(t, got.Nodes[0].Error, "refused")
+
+	s = newShell(t, 5) // four of them could tell, and it is up to the fifth
+	s.lays("orders", "AABB-")
+	s.masters.Kill(4)
+	code, _, stderr = s.types("status", "orders")
+	assert.Equal(t, exitNoQuorum, code)
+	assert.Contains(t, stderr, "4 of 5 masters could tell, and it depends on the others")
+}
+
+func TestStatusShowsValuesOnRequest(t *testing.T) {
+	s := newShell(t, 3)
+	s.lays("orders", "AB-")
+	require.NoError(t, s.masters.Master(2).Miniredis().Set("orders", "\x1b[31m\n"))
+	code, stdout, _ := s.types("status", "orders", "--show-value")
+	assert.Equal(t, exitOK, code)
+	assert.Contains(t, stdout, named("A")+"  s3cret-A\n")
+	assert.Contains(t, stdout, named("B")+"  s3cret-B\n")
+	assert.Contains(t, stdout, `"\x1b[31m\n"`)
+	assert.Contains(t, stdout, "  never  ")
+	code, stdout, _ = s.types("status", "orders", "--show-value", "--json")
+	assert.Equal(t, exitOK, code)
+	var got wireStatus
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	assert.Equal(t, "s3cret-A", *got.Nodes[0].Value)
+	assert.Equal(t, "\x1b[31m\n", *got.Nodes[2].Value)
+	assert.EqualValues(t, -1, *got.Nodes[2].TTL)
+
+	s.lays("orders", "CCC")
+	_, stdout, _ = s.types("status", "orders", "--show-value")
+	assert.Equal(t, 1, strings.Count(stdout, "s3cret-C"), "each value once")
+}
+
+// What a user may not see is a question mark, and what the masters say of themselves
+// neither drives the terminal nor makes a row too wide.
+func TestTheTableFits(t *testing.T) {
+	nodes := []redlock.NodeInspection{
+		{Addr: "10.0.0.1:6379", Holder: "3fa91c2e", TTL: 26800 * time.Millisecond, Waiting: 12, Fence: 1795292598551062},
+		{Addr: "[2001:db8:1234:5678:9abc:def0:1234:5678]:6379", Holder: "3fa91c2e", TTL: 1000 * time.Hour, Waiting: -1, Fence: -1},
+		{Addr: "10.0.0.3:6379", Holder: "91ab0000", TTL: -time.Millisecond},
+		{Addr: "10.0.0.4:6379", Err: fmt.Errorf("ERR \x1b[31m%s %s", strings.Repeat("long ", 20), strings.Repeat("x", 90))},
+		{Addr: "10.0.0.5:6379"},
+	}
+	i := inspected{&redlock.Inspection{Key: "orders", Need: 3, Nodes: nodes}}
+	out := i.show(true, false)
+	assertFits(t, escapes.ReplaceAllString(out, ""))
+	out = i.show(false, false)
+	assertFits(t, out)
+	assert.NotContains(t, out, "\x1b")
+	assert.Contains(t, out, "\n   node                     state   holder    expires  waiting             fence\n")
+	assert.Regexp(t, `10.0.0.1:6379 +held    3fa91c2e    26.8s       12  1795292598551062\n`, out)
+	assert.Regexp(t, `\[2001:db8:1234:5678:9ab +held    3fa91c2e +41d[0-9h]* +\?                 \?\n`, out)
+	assert.Contains(t, out, "\n   c:def0:1234:5678]:6379\n")
+	assert.Contains(t, out, "Unknown: 4 of 5 masters could tell, and it depends on the others.\n")
+	assert.Regexp(t, `10.0.0.3:6379 +held    91ab0000    never        0                 0\n`, out)
+}
+
+// The lock lasts until less than a majority has it.
+func TestHeldUntil(t *testing.T) {
+	at := func(ttls ...time.Duration) (nodes []redlock.NodeInspection) {
+		for _, ttl := range ttls {
+			nodes = append(nodes, redlock.NodeInspection{Holder: "3fa91c2e", TTL: ttl})
+		}
+		return nodes
+	}
+	for want, nodes := range map[string][]redlock.NodeInspection{
+		"for 2.0s unless": at(time.Second, 2*time.Second, 3*time.Second),
+		"for 5.0s unless": at(9*time.Second, 5*time.Second),
+		"for 7.0s unless": at(-1, 7*time.Second, 6*time.Second),
+		"does not expire": at(-1, -1, time.Second),
+	} {
+		assert.Contains(t, inspected{&redlock.Inspection{Need: 2, Nodes: nodes}}.until("3fa91c2e"), want)
+	}
+}
+
+func TestStatusUsage(t *testing.T) {
+	t.Setenv(nodesVariable, "redis://u:s3cret@127.0.0.1:1")
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no key":          {[]string{"status"}, "KEY is missing"},
+		"two keys":        {[]string{"status", "a", "redis://:s3cret@h"}, "one KEY is wanted, not 2"},
+		"empty key":       {[]string{"status", ""}, "KEY is empty"},
+		"reserved key":    {[]string{"status", "redlock:server"}, "is reserved"},
+		"bad nodes":       {[]string{"status", "a", "--nodes", "http://:s3cret@h"}, "--nodes: urls[0]"},
+		"flag":            {[]string{"status", "a", "--force"}, "--force"},
+		"release: no key": {[]string{"release", "--force"}, "KEY is missing"},
+		"not by force":    {[]string{"release", "a"}, "holder is dead: it needs --force"},
+		"json asks":       {[]string{"release", "a", "--force", "--json"}, "--json asks nobody: it needs --yes"},
+		"reserved lock":   {[]string{"release", "redlock:fence:{a}", "--force", "--yes"}, "is reserved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := runArgs(t, t.Context(), tc.args...)
+			assert.Equal(t, exitUsage, code)
+			assert.Empty(t, stdout)
+			assertOneLine(t, stderr)
+			assert.Contains(t, stderr, tc.want)
+			assert.NotContains(t, stderr, "s3cret")
+		})
+	}
+}
+
+func TestHelpOfStatusAndRelease(t *testing.T) {
+	for _, name := range []string{"status", "release"} {
+		code, stdout, _ := runArgs(t, t.Context(), name, "--help")
+		assert.Equal(t, exitOK, code)
+		assert.Contains(t, stdout, "Exit status:")
+		assert.Contains(t, stdout, "\n  69  ")
+		assertFits(t, stdout)
+	}
+}
