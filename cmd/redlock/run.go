@@ -49,14 +49,17 @@ The command has redlock's stdin, stdout and stderr, a process group of its own,
 and in its environment REDLOCK_KEY, REDLOCK_VALID_UNTIL (the end of the lock as
 of its start; it is renewed) and, with --fencing, REDLOCK_FENCING_TOKEN.
 
-If the lock cannot be renewed, SIGTERM goes to the process group --kill-grace
-before the lock ends and SIGKILL some time before it ends (a twentieth of --ttl,
-or 0.25s, or half of --kill-grace), so that it never runs beside the next holder. If a majority of masters has lost the lock, SIGKILL goes
-to it at once. What the command leaves behind in its group is ended before the
-lock is released; use setsid for what shall live on.
+If the lock cannot be renewed, SIGTERM goes to the command --kill-grace before
+the lock ends, and SIGKILL some time before it ends (a twentieth of --ttl, or
+0.25s, or half of --kill-grace), so that it never runs beside the next holder.
+If a majority of masters has the lock no more, SIGKILL goes to it at once.
 
-SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the process group. While
-redlock waits for the lock they end the wait.
+The command is its process group, and on Linux all in redlock's session that it
+has started. What it leaves behind is ended before the lock is released; use
+setsid(1) for what shall live on.
+
+SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command. While redlock
+waits for the lock they end the wait.
 
 Exit status:
 
@@ -85,8 +88,8 @@ Exit status:
 	set.Var(&f.ttl, "ttl", "how long masters keep the lock, from 1s up;\nrenewed every third of it")
 	set.VarP(&f.wait, "wait", "w", "how long to wait for the lock; 0 is -n\n(default for ever)")
 	set.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock")
-	set.IntVarP(&f.conflict, "conflict-exit-code", "E", exitBusy, "status if somebody else has the lock")
-	set.Var(&f.grace, "kill-grace", "time between SIGTERM and SIGKILL when the lock\nis lost, at most half of --ttl; 0 sends\nSIGKILL alone (default 5s, or a third of a\nshorter --ttl)")
+	set.IntVarP(&f.conflict, "conflict-exit-code", "E", exitBusy, "status if somebody has the lock")
+	set.Var(&f.grace, "kill-grace", "how long before the lock ends SIGTERM is sent,\nwhen it is being lost; at most half of --ttl;\n0 sends SIGKILL alone (default 5s, or a third\nof a shorter --ttl)")
 	set.BoolVar(&f.fencing, "fencing", false, "give the command a fencing token")
 	set.Var(&f.guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
 	set.StringVarP(&f.line, "command", "c", "", "a line for /bin/sh, in place of a command")

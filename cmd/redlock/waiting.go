@@ -96,7 +96,7 @@ func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
 			if seen, err := locks.Inspect(ctx, key); err == nil {
 				now := time.Now()
 				waited := now.Sub(began).Round(time.Second)
-				j.say(fmt.Sprintf("waiting %v for %s: %s", waited, key, s.describe(seen, now)), true)
+				j.say(fmt.Sprintf("waiting for %v, %s: %s", waited, s.describe(seen, now), key), true)
 			}
 			if j.live {
 				pause = nextSight
@@ -142,6 +142,6 @@ func (s *sighting) describe(i *redlock.Inspection, now time.Time) string {
 	if s.holder != holder {
 		*s = sighting{holder, now}
 	}
-	return fmt.Sprintf("held on %d of %d by %s for %v+, %v left",
-		on[holder], nodes, holder, now.Sub(s.since).Round(time.Second), left[holder].Round(time.Second))
+	return fmt.Sprintf("held by %s on %d of %d for %v+, %v left",
+		holder, on[holder], nodes, now.Sub(s.since).Round(time.Second), left[holder].Round(time.Second))
 }

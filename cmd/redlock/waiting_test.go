@@ -22,13 +22,13 @@ func TestWhomAWaitIsFor(t *testing.T) {
 		nodes []redlock.NodeInspection
 		want  string
 	}{
-		{0, []redlock.NodeInspection{a, a, free}, "held on 2 of 3 by aaaa for 0s+, 5s left"},
-		{3 * time.Second, []redlock.NodeInspection{a, a, held("aaaa", 6*time.Second)}, "held on 3 of 3 by aaaa for 3s+, 6s left"},
+		{0, []redlock.NodeInspection{a, a, free}, "held by aaaa on 2 of 3 for 0s+, 5s left"},
+		{3 * time.Second, []redlock.NodeInspection{a, a, held("aaaa", 6*time.Second)}, "held by aaaa on 3 of 3 for 3s+, 6s left"},
 		{4 * time.Second, []redlock.NodeInspection{a, b, free}, "nobody holds a majority of 3 masters"},
 		{5 * time.Second, []redlock.NodeInspection{a, dead, dead}, "no quorum, 1 of 3 masters answer"},
-		{6 * time.Second, []redlock.NodeInspection{a, dead, a}, "held on 2 of 3 by aaaa for 6s+, 5s left"},
-		{8 * time.Second, []redlock.NodeInspection{b, a, b}, "held on 2 of 3 by bbbb for 0s+, 7s left"},
-		{9 * time.Second, []redlock.NodeInspection{b, a, b}, "held on 2 of 3 by bbbb for 1s+, 7s left"},
+		{6 * time.Second, []redlock.NodeInspection{a, dead, a}, "held by aaaa on 2 of 3 for 6s+, 5s left"},
+		{8 * time.Second, []redlock.NodeInspection{b, a, b}, "held by bbbb on 2 of 3 for 0s+, 7s left"},
+		{9 * time.Second, []redlock.NodeInspection{b, a, b}, "held by bbbb on 2 of 3 for 1s+, 7s left"},
 	} {
 		got := s.describe(&redlock.Inspection{Need: 2, Nodes: look.nodes}, start.Add(look.after))
 		assert.Equal(t, look.want, got, "after %v", look.after)

@@ -1,0 +1,204 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const commandPage = "../../docs/command.md"
+
+// block is a fenced one of the page.
+type block struct {
+	line   int    // of the fence
+	test   string // the name under which scripts ask for it
+	notRun string // or why none does
+	text   string
+}
+
+var (
+	testMark   = regexp.MustCompile(`^<!-- test: ([a-z-]+) -->$`)
+	notRunMark = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
+)
+
+// blocks are those of a page. The comment before one says what is done with it.
+func blocks(t *testing.T, file string) (all []block) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var inside *block
+	before := ""
+	for i, line := range strings.Split(string(text), "\n") {
+		switch {
+		case inside != nil && line == "```":
+			all = append(all, *inside)
+			inside = nil
+		case inside != nil:
+			inside.text += line + "\n"
+		case strings.HasPrefix(line, "```"):
+			inside = &block{line: i + 1}
+			if m := testMark.FindStringSubmatch(before); m != nil {
+				inside.test = m[1]
+			}
+			if m := notRunMark.FindStringSubmatch(before); m != nil {
+				inside.notRun = m[1]
+			}
+		}
+		before = line
+	}
+	require.Nil(t, inside, "a fence that is not closed")
+	return all
+}
+
+// What docs/command.md shows is either run, or it says in the page why not.
+func TestEachBlockOfTheCommandPageIsRun(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/docs/*.txtar")
+	require.NoError(t, err)
+	asked := map[string]string{}
+	for _, file := range scripts {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^(?:snippet|sample) ([a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
+			asked[m[1]] = file
+		}
+	}
+	names := map[string]bool{}
+	for _, b := range blocks(t, commandPage) {
+		at := fmt.Sprintf("%s:%d", commandPage, b.line)
+		switch {
+		case b.test == "" && b.notRun == "":
+			t.Errorf("%s: no comment says which test runs it, nor why none does", at)
+		case b.test != "" && asked[b.test] == "":
+			t.Errorf("%s: no script in testdata/docs runs %s", at, b.test)
+		case names[b.test]:
+			t.Errorf("%s: there are two with the name %s", at, b.test)
+		}
+		names[b.test] = b.test != ""
+	}
+	for name, file := range asked {
+		assert.True(t, names[name], "%s runs %s, which the page does not have", file, name)
+	}
+}
+
+// What README.md has a crontab for is what is run here.
+func TestReadmeShowsTheCrontabOfTheCommandPage(t *testing.T) {
+	var shown []string
+	for _, b := range blocks(t, "../../README.md") {
+		if strings.Contains(b.text, "* * *") {
+			shown = append(shown, b.text)
+		}
+	}
+	var run []string
+	for _, b := range blocks(t, commandPage) {
+		if b.test == "cron" {
+			run = append(run, b.text)
+		}
+	}
+	require.Len(t, run, 1)
+	assert.Equal(t, run, shown)
+}
+
+// The page tells of every flag and every status.
+func TestCommandPageIsComplete(t *testing.T) {
+	text, err := os.ReadFile(commandPage)
+	require.NoError(t, err)
+	page := string(text)
+	newRun().Flags().VisitAll(func(f *pflag.Flag) {
+		row := "(?m)^\\| "
+		if f.Shorthand != "" {
+			row += "`-" + f.Shorthand + "`, "
+		}
+		assert.Regexp(t, row+".*`--"+f.Name+"`", page)
+	})
+	for _, status := range []int{
+		exitFailed, exitUsage, exitNoQuorum, exitBusy, exitLost, exitCannotExecute, exitNotFound,
+	} {
+		assert.Regexp(t, fmt.Sprintf(`(?m)^\| (\d+, )?%d\b`, status), page)
+	}
+	for _, variable := range []string{keyVariable, tokenVariable, untilVariable, nodesVariable} {
+		assert.Contains(t, page, "`"+variable+"`")
+	}
+	for _, c := range newRoot().Commands() {
+		if c.GroupID == "locks" || c.GroupID == "masters" {
+			assert.Contains(t, page, "\n## redlock "+c.Name())
+		}
+	}
+}
+
+// TestCommandPage runs the blocks of docs/command.md, each by a script in testdata/docs,
+// whose words are those of TestSessions and
+//
+//	snippet NAME FILE     write a block to a file, with what is here for what is in it:
+//	                      redis-a:6379… are the masters, /usr/local/bin is $WORK/bin,
+//	                      /etc/redlock is $WORK/etc, and https://ledger.example is LEDGER
+//	crontab FILE SCRIPT   make a script of a crontab's line, which runs it as cron does
+//	unit FILE SCRIPT      the same for a service of systemd
+//	container FILE SCRIPT the same for a Dockerfile
+//	sample NAME           of a block that shows commands and output write NAME.sh and
+//	                      NAME.want
+//	like FILE             the last exec's stdout is like the file, but for numbers
+//	durable I…            masters that keep all they were told
+//	ledger                start a server that refuses the lower of two tokens
+func TestCommandPage(t *testing.T) {
+	page := map[string]string{}
+	for _, b := range blocks(t, commandPage) {
+		page[b.test] = b.text
+	}
+	runScripts(t, "testdata/docs", beginPage, sessionWords, words{
+		"snippet":   func(s *session, args []string) error { return s.snippet(page, args) },
+		"sample":    func(s *session, args []string) error { return s.sample(page, args) },
+		"crontab":   (*session).crontab,
+		"unit":      (*session).unit,
+		"container": (*session).container,
+		"like":      (*session).like,
+		"durable":   (*session).durable,
+		"ledger":    (*session).ledger,
+	})
+}
+
+// beginPage is beginSession with a folder for programs of one's own, where all that the
+// archive has there can be executed.
+func beginPage(env *testscript.Env) error {
+	bin := filepath.Join(env.WorkDir, "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return err
+	}
+	own, err := os.ReadDir(bin)
+	if err != nil {
+		return err
+	}
+	for _, program := range own {
+		if err := os.Chmod(filepath.Join(bin, program.Name()), 0o700); err != nil {
+			return err
+		}
+	}
+	for name := range programs {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(bin, name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
+	env.Setenv("HOME", home)
+	env.Vars = slices.DeleteFunc(env.Vars, func(v string) bool { return strings.HasPrefix(v, "XDG_CONFIG_HOME=") })
+	return beginSession(env)
+}
