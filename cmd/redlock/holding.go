@@ -30,15 +30,11 @@ func (f *runFlags) run(ctx context.Context, key string, argv []string, stderr io
 	defer j.close()
 	defer func() { err = j.fail(err) }()
 	signals := make(chan os.Signal, 8)
-	for _, s := range leash.Signals() {
-		if !signal.Ignored(s) { // under nohup, and in the background of a script
-			signal.Notify(signals, s)
-		}
-	}
+	// What our parent has had ignored stays so, for us as for the command: under nohup, and
+	// in the background of a script. Only of SIGINT and SIGHUP does Go tell.
+	heeded := slices.DeleteFunc(leash.Signals(), signal.Ignored)
+	signal.Notify(signals, heeded...)
 	defer signal.Stop(signals)
-	if ctx.Err() != nil { // one that came before
-		return &exitError{exitSignal + int(syscall.SIGTERM), context.Cause(ctx)}
-	}
 	// A stderr that nobody reads any more must not end us, neither with the lock in our
 	// hands nor with another status. To ignore the signal would have the command ignore it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

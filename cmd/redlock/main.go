@@ -20,15 +20,10 @@ func main() {
 	// its tables. Only a process's main may decide that, so run does not.
 	redis.SetLogger(&logging.VoidLogger{})
 
-	// What our parent has had ignored stays so, for us as for what we run. Only of SIGINT
-	// and SIGHUP does Go tell; others are as by default again.
-	var heeded []os.Signal
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		if !signal.Ignored(s) {
-			heeded = append(heeded, s)
-		}
+	ctx := context.Background()
+	if len(os.Args) < 2 || os.Args[1] != "run" { // which passes signals on
+		ctx, _ = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // until the end
 	}
-	ctx, _ := signal.NotifyContext(context.Background(), heeded...) // until the end
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if code == exitSignal+int(syscall.SIGINT) {
 		leash.EndOf(syscall.SIGINT)
