@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/quorumlock/redlock/internal/leash"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -92,6 +93,9 @@ func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
 				}
 				return
 			case <-time.After(pause):
+			}
+			if j.live && !leash.Foreground() {
+				continue // somebody else writes there
 			}
 			if seen, err := locks.Inspect(ctx, key); err == nil {
 				now := time.Now()

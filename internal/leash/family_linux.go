@@ -71,6 +71,27 @@ func raise(s syscall.Signal, all bool) {
 	set(&before, nil)
 }
 
+// orphaned reports whether nobody would continue us if we were stopped: whoever has started
+// our process group is not of our session, or is no more. The kernel stops nobody there.
+func orphaned() bool {
+	ours, _ := unix.Getpgid(0)
+	session, _ := unix.Getsid(0)
+	for pid := os.Getpid(); ; {
+		if group, err := unix.Getpgid(pid); err != nil || group != ours {
+			sid, err := unix.Getsid(pid)
+			return err != nil || sid != session
+		}
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			return true
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if pid, err = strconv.Atoi(fields[1]); err != nil || pid == 0 {
+			return true
+		}
+	}
+}
+
 // hurry has us run before others, if we may: it is milliseconds of work, but work that must
 // be done in time. Beside eight busy loops on two processors we were up to 350 ms late
 // without. It counts within a session only, where Linux groups processes by these. Real-time

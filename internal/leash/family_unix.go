@@ -44,5 +44,8 @@ func raise(s syscall.Signal, all bool) {
 	}
 }
 
+// orphaned cannot be told.
+func orphaned() bool { return false }
+
 // hurry has us run before others, if we may.
 func hurry() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20) }

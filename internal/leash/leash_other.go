@@ -21,3 +21,6 @@ func Signals() []os.Signal { return []os.Signal{os.Interrupt} }
 
 // EndOf does nothing.
 func EndOf(syscall.Signal) {}
+
+// Foreground takes it for granted.
+func Foreground() bool { return true }

@@ -2,7 +2,10 @@
 
 package leash
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // stopped is called when the command stands still.
 func (r *run) stopped(by syscall.Signal) {
@@ -15,6 +18,10 @@ func (r *run) stopped(by syscall.Signal) {
 	}
 	switch {
 	case wants && (r.borrowed() || r.lend()):
+		r.resume()
+	case wants && orphaned():
+		r.tell(syscall.SIGHUP) // as the kernel does with those who stand still with nobody to see to them
+		time.Sleep(tick)       // who ignores it comes back
 		r.resume()
 	case by != syscall.SIGSTOP || r.lent:
 		r.suspend(by)

@@ -18,12 +18,17 @@ type terminal struct {
 	state *term.State // as it was when it was lent
 }
 
+// Foreground reports whether we are in the foreground of a terminal.
+func Foreground() bool {
+	var t terminal
+	defer t.close()
+	return t.ours()
+}
+
 // EndOf ends us of a signal, if we are in the foreground of a terminal: a shell's loop and a
 // script end with ^C only if what they have run has ended of it. Elsewhere it does nothing.
 func EndOf(s syscall.Signal) {
-	var t terminal
-	defer t.close()
-	if t.ours() {
+	if Foreground() {
 		raise(s, false)
 	}
 }
