@@ -99,6 +99,7 @@ func TestRealInspectACluster(t *testing.T) {
 		for _, key := range []string{keys[0], "{" + keys[0] + "}:tagged", keys[0] + "}"} {
 			l := c.acquire(holder, key, time.Hour)
 			c.onAll(key, l, c.all()...)
+			c.eventually("the Cluster has our value", func() bool { return c.client.Get(c.ctx, key).Val() == l.Value() })
 			w := c.wait(waits, key, ttl)
 			c.queued(key, 1, c.all()...)
 			c.eventually("the Cluster has one in the queue", func() bool {
