@@ -126,7 +126,7 @@ var locking = []bug{
 	{"cleanup-with-caller", "whoever gives up does not clean up", one(cleanup,
 		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return\n	}\n")},
 	{"no-cleanup", "failed attempts leave what they have", one(cleanup,
-		"	b.withdraw()\n", "	if true {\n		return 0\n	}\n	b.withdraw()\n")},
+		"	b.withdraw()\n", "	if true {\n		return\n	}\n	b.withdraw()\n")},
 	{"owed-once", "a release or a clean-up that was lost is not repeated", one(call,
 		"if r.kept() && now.Before(r.spec.KeepUntil) {", "if false {")},
 
