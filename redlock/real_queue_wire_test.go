@@ -68,25 +68,14 @@ func (f *fleet) connections() (n []int) {
 	return n
 }
 
-// lua is what scripts have called on a master since the last call.
-func (m *monitor) lua() (commands []string) {
+// lua is which commands scripts have called on a master since the last look.
+func (m *monitor) lua() (verbs []string) {
 	m.f.Helper()
-	m.marks++
-	mark := fmt.Sprintf("mark %d", m.marks)
-	require.NoError(m.f, m.f.admin[m.i].Echo(m.f.ctx, mark).Err())
-	for m.lines.Scan() {
-		_, rest, _ := strings.Cut(m.lines.Text(), " [")
-		from, command, _ := strings.Cut(rest, "] ")
-		switch {
-		case command == fmt.Sprintf("%q %q", "echo", mark):
-			return commands
-		case strings.HasSuffix(from, " lua"):
-			command, _, _ = strings.Cut(command, " ")
-			commands = append(commands, strings.ToUpper(strings.Trim(command, `"`)))
-		}
+	for _, command := range m.look(true) {
+		verb, _, _ := strings.Cut(command, " ")
+		verbs = append(verbs, strings.ToUpper(strings.Trim(verb, `"`)))
 	}
-	require.FailNow(m.f, "MONITOR ended")
-	return nil
+	return verbs
 }
 
 // A release that nobody waits for looks at the key and deletes it, and no more.

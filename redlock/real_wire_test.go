@@ -40,9 +40,16 @@ func (f *fleet) watch() (all []*monitor) {
 	return all
 }
 
-// sent lists what clients have sent since the last call, up to now: a mark of
-// our own says where now is. Commands that scripts call are not among it.
-func (m *monitor) sent() (commands []string) {
+// sent lists what clients have sent since the last look, up to now. Commands that scripts
+// call are not among it.
+func (m *monitor) sent() []string {
+	m.f.Helper()
+	return m.look(false)
+}
+
+// look lists what was executed since the last look, either by scripts or by clients, up to
+// now: a mark of our own says where now is.
+func (m *monitor) look(scripts bool) (commands []string) {
 	m.f.Helper()
 	m.marks++
 	mark := fmt.Sprintf("mark %d", m.marks)
@@ -55,7 +62,7 @@ func (m *monitor) sent() (commands []string) {
 		switch {
 		case command == fmt.Sprintf("%q %q", "echo", mark):
 			return commands
-		case !strings.HasSuffix(from, " lua"):
+		case strings.HasSuffix(from, " lua") == scripts:
 			commands = append(commands, command)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +49,7 @@ command line is wrong.`,
 			}
 			var out presenter = jsonLines{cmd.OutOrStdout()}
 			if !flags.json {
-				out = text{cmd.OutOrStdout(), painter(colourful(cmd.OutOrStdout(), os.Getenv))}
+				out = text{cmd.OutOrStdout(), coloured(cmd.OutOrStdout())}
 			}
 			if cmd.Flags().Changed("nodes") {
 				return demoOnMasters(cmd.Context(), flags.nodes, flags.prefix, flags.ttl, out)

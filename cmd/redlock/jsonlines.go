@@ -9,11 +9,14 @@ import (
 // the last object's ok, and in the exit status.
 type jsonLines struct{ w io.Writer }
 
-func (j jsonLines) step(s *step) error {
-	enc := json.NewEncoder(j.w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(s)
-}
+func (j jsonLines) step(s *step) error { return printJSON(j.w, s) }
 
 func (jsonLines) open(string) error { return nil }
 func (jsonLines) close(int) error   { return nil }
+
+// printJSON writes one object in one line.
+func printJSON(w io.Writer, object any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(object)
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,9 +48,7 @@ func (h *health) encode(w io.Writer) error {
 	if h.Warnings == nil {
 		h.Warnings = []warning{}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(h)
+	return printJSON(w, h)
 }
 
 func (h *health) print(w io.Writer, p painter) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -88,7 +87,7 @@ func (f *nodesFlags) run(ctx context.Context, out io.Writer) error {
 	if f.json {
 		err = h.encode(out)
 	} else {
-		err = h.print(out, painter(colourful(out, os.Getenv)))
+		err = h.print(out, coloured(out))
 	}
 	if err != nil {
 		return err

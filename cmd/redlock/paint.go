@@ -25,6 +25,9 @@ func (p painter) paint(c colour, s string) string {
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
+// coloured is the painter for w.
+func coloured(w io.Writer) painter { return painter(colourful(w, os.Getenv)) }
+
 // colourful reports that w is a terminal whose user has nothing against colours
 // (https://no-color.org).
 func colourful(w io.Writer, getenv func(string) string) bool {

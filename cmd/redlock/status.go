@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -147,11 +145,3 @@ func newStatusReport(seen *redlock.Inspection, values bool) *statusReport {
 	}
 	return r
 }
-
-func printJSON(w io.Writer, object any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(object)
-}
-
-func coloured(w io.Writer) painter { return painter(colourful(w, os.Getenv)) }

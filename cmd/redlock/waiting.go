@@ -122,30 +122,24 @@ type sighting struct {
 }
 
 func (s *sighting) describe(i *redlock.Inspection, now time.Time) string {
-	nodes, answered := len(i.Nodes), 0
-	on, left := map[string]int{}, map[string]time.Duration{}
-	holder := ""
-	for _, n := range i.Nodes {
-		if n.Err == nil {
-			answered++
-		}
-		if n.Holder != "" {
-			on[n.Holder]++
-			left[n.Holder] = max(left[n.Holder], n.TTL)
-			if on[n.Holder] >= i.Need {
-				holder = n.Holder
-			}
-		}
-	}
+	nodes := len(i.Nodes)
+	answered := nodes - inspected{i}.count(stateFailed)
+	holder, on := i.Holder()
 	switch {
 	case answered < i.Need:
 		return fmt.Sprintf("no quorum, %d of %d masters answer", answered, nodes)
 	case holder == "":
 		return fmt.Sprintf("nobody holds a majority of %d masters", nodes)
 	}
+	var left time.Duration
+	for _, n := range i.Nodes {
+		if n.Holder == holder {
+			left = max(left, n.TTL)
+		}
+	}
 	if s.holder != holder {
 		*s = sighting{holder, now}
 	}
 	return fmt.Sprintf("held by %s on %d of %d for %v+, %v left",
-		holder, on[holder], nodes, now.Sub(s.since).Round(time.Second), left[holder].Round(time.Second))
+		holder, on, nodes, now.Sub(s.since).Round(time.Second), left.Round(time.Second))
 }
