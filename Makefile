@@ -1,5 +1,5 @@
 # Shorthands; everything works without make too.
-.PHONY: test demo ci fuzz sim mutants chaos bench
+.PHONY: test demo ci fuzz sim mutants chaos bench dist
 
 test: ## every test of every module
 	sh .ci/test
@@ -24,3 +24,6 @@ chaos: ## a storm over real servers
 
 bench: ## the comparison with other libraries, which writes docs/benchmarks.md
 	go -C bench run .
+
+dist: ## what a release has: archives, with manual pages, completions and checksums
+	sh .ci/dist $(VERSION)

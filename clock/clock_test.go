@@ -84,6 +84,33 @@ func TestSkewedTimerIsNeverEarly(t *testing.T) {
 	})
 }
 
+func TestSumSaturates(t *testing.T) {
+	const most, least = time.Duration(math.MaxInt64), time.Duration(math.MinInt64)
+	for _, c := range []struct{ a, b, want time.Duration }{
+		{0, 0, 0}, {1, 2, 3}, {1, -2, -1}, {most, 0, most}, {most, 1, most}, {most, most, most}, {most - 1, 1, most},
+		{most, least, -1}, {least, 0, least}, {least, -1, least}, {least, least, least}, {least + 1, -1, least},
+		{most, -1, most - 1}, {least, 1, least + 1},
+	} {
+		assert.Equal(t, c.want, clock.Sum(c.a, c.b), "%d + %d", c.a, c.b)
+		assert.Equal(t, c.want, clock.Sum(c.b, c.a), "%d + %d", c.b, c.a)
+	}
+}
+
+// However far away a skewed clock stands, and however fast it runs, it runs forward.
+func TestSkewedSaturates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			rate   float64
+			offset time.Duration
+		}{{1, math.MaxInt64}, {2, math.MaxInt64 - 1}, {1e300, 0}, {1e300, math.MaxInt64}, {1e300, -time.Hour}, {1, math.MinInt64}} {
+			skewed := clock.Skewed(clock.System(), c.rate, c.offset)
+			before := skewed.Now()
+			time.Sleep(time.Hour)
+			assert.False(t, skewed.Now().Before(before), "rate %v, offset %v: %v, then %v", c.rate, c.offset, before, skewed.Now())
+		}
+	})
+}
+
 func TestSkewedRefusesAClockThatStandsStill(t *testing.T) {
 	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		assert.Panics(t, func() { clock.Skewed(clock.System(), rate, 0) })

@@ -31,7 +31,7 @@ type skewed struct {
 // the monotonic reading: two times of one skewed clock subtract monotonically.
 func (s *skewed) Now() time.Time {
 	passed := float64(s.base.Now().Sub(s.origin))
-	return s.origin.Add(s.offset + time.Duration(passed*s.rate))
+	return s.origin.Add(Sum(s.offset, saturate(passed*s.rate)))
 }
 
 func (s *skewed) NewTimer(d time.Duration) Timer {
@@ -45,11 +45,15 @@ func (s *skewed) AfterFunc(d time.Duration, f func()) Timer {
 // toBase is how long base must run for d to pass here. It rounds up: a timer
 // may be late, but at its tick this clock has reached the time it was set for.
 func (s *skewed) toBase(d time.Duration) time.Duration {
-	in := math.Ceil(float64(d) / s.rate)
-	if in >= math.MaxInt64 {
+	return saturate(math.Ceil(float64(d) / s.rate))
+}
+
+// saturate is ns nanoseconds, or the nearest duration to that.
+func saturate(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
 		return math.MaxInt64
 	}
-	return time.Duration(in)
+	return time.Duration(max(ns, math.MinInt64))
 }
 
 type skewedTimer struct {

@@ -57,6 +57,18 @@ func Validity(ttl, elapsed time.Duration, drift Drift) time.Duration {
 	return sub(sub(ttl, elapsed), drift.Of(ttl))
 }
 
+// Sum is a + b; it saturates instead of wrapping around.
+func Sum(a, b time.Duration) time.Duration {
+	c := a + b
+	if (c > a) == (b > 0) || b == 0 {
+		return c
+	}
+	if b > 0 {
+		return math.MaxInt64
+	}
+	return math.MinInt64
+}
+
 func sub(a, b time.Duration) time.Duration {
 	c := a - b
 	if (c < a) == (b > 0) || b == 0 {

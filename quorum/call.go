@@ -1,6 +1,9 @@
 package quorum
 
-import "time"
+import (
+	"time"
+	"unique"
+)
 
 // Call is one round's operation on one node. A [Carrier] answers each call of a
 // batch with exactly one of Grant, Refuse, Fail, Lose and Unsent. An answer after the
@@ -12,11 +15,29 @@ type Call[T any] struct {
 	// Guarded by round.mu.
 	state   callState
 	sent    bool // its node may have executed it
+	counted bool // with vote
+	lost    bool // it was sent, err says why its answer was lost, and it is kept
 	vote    Vote // as counted
 	final   Vote // as answered in the end
 	reply   int64
 	err     error
 	latency time.Duration
+
+	// Written by the lane's goroutine before it answers, and read by others only
+	// behind the Granted that they see in vote.
+	voter Voter
+}
+
+// Voter is the identity behind a node, by which a round knows that two nodes are one
+// voter. The zero Voter is not known, and equals no other.
+type Voter = unique.Handle[string]
+
+// By says which voter gives the answers that follow. A round counts one grant of each
+// voter, whichever nodes it speaks for: a second one fails with [ErrVotedTwice].
+func (c *Call[T]) By(voter Voter) {
+	if c.voter != voter { // a call that is answered twice is not written again
+		c.voter = voter
+	}
 }
 
 type callState uint8
@@ -43,29 +64,35 @@ func (c *Call[T]) Refuse(reply int64, err error) { c.finish(Refused, reply, err)
 // Fail reports that the node did not do it, and never will.
 func (c *Call[T]) Fail(err error) { c.finish(Failed, 0, err) }
 
-// Lose reports that nobody knows: it may have been done, or may be yet.
+// Lose reports that nobody knows: it may have been done, or may be yet. The vote has
+// failed, but for a call that is kept: that is sent again, and may be answered within the
+// round's time.
 func (c *Call[T]) Lose(err error) {
 	r := c.round
 	r.mu.Lock()
-	if c.state != finished {
+	switch {
+	case c.state == finished:
+	case !r.kept():
 		r.count(c, Failed, 0, err)
+	case !c.counted:
+		c.lost, c.err = true, err
 	}
 	r.unlock()
 }
 
-// Unsent reports that the node was not reached, so that it did not do it. A call
-// that is kept will be tried again.
+// Unsent reports that the node did not do it, as it was not reached or did not accept it.
+// The vote has failed. A call that is kept will be sent again all the same.
 func (c *Call[T]) Unsent(err error) {
-	if c.round.kept() {
-		c.Lose(err)
-		return
-	}
 	r := c.round
 	r.mu.Lock()
-	c.sent = false
 	if c.state != finished {
 		r.count(c, Failed, 0, err)
-		c.end(Failed)
+	}
+	if !r.kept() {
+		c.sent = false
+		if c.state != finished {
+			c.end(Failed)
+		}
 	}
 	r.unlock()
 }
@@ -99,7 +126,7 @@ func (c *Call[T]) take(now time.Time) bool {
 	// What is kept goes once in any case: a node that stood still for longer than the
 	// ttl may have begun to count just now.
 	if late := r.kept() && c.sent && !now.Before(r.spec.KeepUntil) ||
-		!r.kept() && now.Sub(r.start) >= r.group.timeout; late {
+		!r.kept() && r.stale(now); late {
 		r.count(c, Failed, 0, ErrNotSent)
 		c.end(Failed)
 		r.unlock()
@@ -122,12 +149,15 @@ func (c *Call[T]) settle(now time.Time) (open, owed, voted bool) {
 		r.mu.Unlock()
 		return false, false, voted
 	}
-	r.count(c, Failed, 0, ErrNoAnswer) // in case the carrier forgot it
 	if r.kept() && now.Before(r.spec.KeepUntil) {
+		if !c.counted && !c.lost {
+			c.lost, c.err = true, ErrNoAnswer // the carrier forgot it
+		}
 		c.state = queued
 		r.unlock()
 		return true, true, false
 	}
+	r.count(c, Failed, 0, ErrNoAnswer) // in case the carrier forgot it
 	c.end(Failed)
 	r.unlock()
 	return true, false, false

@@ -180,19 +180,19 @@ func (l *lane[T]) clear(voted bool, now time.Time) bool {
 	clear(l.batch)
 	l.batch = l.batch[:0]
 	if voted {
-		l.down = nil
+		l.down, l.refused = nil, 0
 	}
 	if l.down == nil || l.closing {
 		return l.closing
 	}
-	l.dials = min(l.dials+int(now.Sub(l.last)/redial), fewDials) - 1
-	l.last = now
-	if l.dials > 0 {
+	if l.refused++; l.refused < fewDials {
 		l.down = nil // the next may try again
 		return false
 	}
+	l.length = min(redial<<min(l.refused-fewDials, 10), lastRedial)
+	l.paused = now
 	l.pausing = true
-	l.pause.Reset(redial)
+	l.pause.Reset(l.length)
 	return l.closing
 }
 

@@ -24,7 +24,8 @@ type Group[T any] struct {
 }
 
 // NewGroup starts a lane for each carrier. timeout is the longest that a round
-// waits for a vote. Close must be called, or the lanes' goroutines stay.
+// waits for a vote, unless its Spec says otherwise. Close must be called, or the lanes'
+// goroutines stay.
 func NewGroup[T any](carriers []Carrier[T], clk clock.Clock, timeout time.Duration) *Group[T] {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel}
@@ -51,6 +52,9 @@ func (g *Group[T]) Start(spec Spec[T]) *Round[T] {
 // released; until then the round is not decided, whatever the nodes say.
 func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 	r := &Round[T]{spec: spec, group: g, deaf: true}
+	if r.spec.Within == 0 {
+		r.spec.Within = g.timeout
+	}
 	r.calls = r.few[:0]
 	if len(g.lanes) > len(r.few) {
 		r.calls = make([]Call[T], 0, len(g.lanes))
@@ -67,7 +71,7 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 	r.start = g.clock.Now()
 	if spec.Decided != nil {
 		r.mu.Lock() // so that the timer, should it fire at once, finds it set
-		r.expiry = g.clock.AfterFunc(g.timeout, func() { r.expire(ErrNoAnswer) })
+		r.expiry = g.clock.AfterFunc(r.spec.Within, r.Expire)
 		r.mu.Unlock()
 	}
 	for i := range r.calls {
@@ -78,10 +82,19 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 }
 
 // Unreachable says that a node cannot be reached just now: what waits for it
-// fails at once with err, and so does what comes until Reachable is called or, at
-// the latest, 10 ms after the batch under way has ended. Calls that are kept stay
-// queued.
+// fails at once with err, and so does what comes until Reachable is called or a pause
+// after the batch under way is over. The pauses double from 10 ms to half a second as
+// long as the node stays unreachable; a round that too few nodes answer makes them 10 ms
+// again. Calls that are kept stay queued.
 func (g *Group[T]) Unreachable(node int, err error) { g.lanes[node].unreachable(err) }
+
+// hurry has every node that cannot be reached tried again soon.
+func (g *Group[T]) hurry() {
+	now := g.clock.Now()
+	for _, l := range g.lanes {
+		l.hurry(now)
+	}
+}
 
 // Reachable takes Unreachable back.
 func (g *Group[T]) Reachable(node int) { g.lanes[node].reachable() }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unique"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -263,7 +264,7 @@ func TestWithdrawnCallsAreNotSent(t *testing.T) {
 	})
 }
 
-func TestACancelledWaitReturnsAtOnceAndLosesTheRound(t *testing.T) {
+func TestACancelledWaitReturnsAtOnceAndCountsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(&node{carry: late(50 * time.Millisecond)}, &node{carry: late(50 * time.Millisecond)})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -271,8 +272,8 @@ func TestACancelledWaitReturnsAtOnceAndLosesTheRound(t *testing.T) {
 		r := g.Start(spec{})
 		r.Wait(ctx)
 		assert.Equal(t, 10*time.Millisecond, r.Decided().Sub(r.Start()))
-		assert.Equal(t, quorum.Lost, r.Tally().Outcome())
-		assert.True(t, r.Tally().Unavailable())
+		assert.Equal(t, quorum.Open, r.Tally().Outcome(), "no node has failed")
+		assert.Equal(t, quorum.Pending, r.Ballots()[0].Vote)
 		assert.ErrorIs(t, r.Ballots()[0].Err, quorum.ErrAbandoned)
 		g.Close(0)
 	})
@@ -295,7 +296,8 @@ func TestKeptCallsAreRepeatedUntilAnswered(t *testing.T) {
 		done := make(chan time.Time, 1)
 		r := g.Start(spec{Op: "x", KeepUntil: time.Now().Add(time.Minute), Done: func(*round) { done <- time.Now() }})
 		r.Wait(t.Context())
-		assert.Equal(t, quorum.Lost, r.Tally().Outcome(), "the asker is told at the first failure")
+		assert.Equal(t, quorum.Lost, r.Tally().Outcome())
+		assert.Equal(t, timeout, r.Decided().Sub(r.Start()), "the asker waits no longer")
 		assert.Equal(t, (50+100+200)*time.Millisecond, (<-done).Sub(r.Start()), "the pauses double")
 		assert.Equal(t, quorum.Granted, r.Ballots()[0].Final)
 		assert.Len(t, n.batches(), 4)
@@ -693,6 +695,47 @@ func TestALaneRestsOnAnyClock(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			assert.Equal(t, 1, n.rests())
+			g.Close(0)
+		})
+	}
+}
+
+// Two nodes that are one voter have one vote between them; nodes whose voter is not known
+// have one each.
+func TestAVoterCountsOnceInARound(t *testing.T) {
+	grantsAs := func(voter quorum.Voter) func([]*call) {
+		return func(batch []*call) {
+			for _, c := range batch {
+				c.By(voter)
+				c.Grant(0)
+			}
+		}
+	}
+	one, other := unique.Make("one"), unique.Make("other")
+	for name, tc := range map[string]struct {
+		voters []quorum.Voter
+		want   quorum.Outcome
+	}{
+		"twice":     {[]quorum.Voter{one, one}, quorum.Lost},
+		"different": {[]quorum.Voter{one, other}, quorum.Won},
+		"unknown":   {[]quorum.Voter{{}, {}}, quorum.Won},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var nodes []*node
+			for _, voter := range tc.voters {
+				nodes = append(nodes, &node{carry: grantsAs(voter)})
+			}
+			g := group(append(nodes, &node{carry: fails})...)
+			r, _ := run(g, spec{All: true})
+			assert.Equal(t, tc.want, r.Tally().Outcome(), name)
+			twice := 0
+			for _, b := range r.Ballots()[:2] {
+				assert.Equal(t, quorum.Granted, b.Final, "the node did it all the same")
+				if errors.Is(b.Err, quorum.ErrVotedTwice) {
+					twice++
+				}
+			}
+			assert.Equal(t, tc.want == quorum.Lost, twice == 1, name)
 			g.Close(0)
 		})
 	}

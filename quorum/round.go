@@ -16,6 +16,9 @@ var (
 	ErrNotSent   = errors.New("was not asked: decided before")
 	ErrBacklog   = errors.New("was not asked: too many operations wait for it")
 	ErrClosed    = errors.New("was not asked: closed")
+
+	// ErrVotedTwice: the voter has granted this round for another node.
+	ErrVotedTwice = errors.New("has voted as another node")
 )
 
 // Spec says what a round asks and of whom.
@@ -33,15 +36,29 @@ type Spec[T any] struct {
 	// moment at which a majority is certain.
 	All bool
 
+	// Sure makes a round that cannot be won any more wait for the votes that may yet
+	// show that it is [Tally.Rejected]. Asking again meanwhile would be in vain: without
+	// those votes, the nodes that granted and those that failed are no majority either.
+	Sure bool
+
+	// Within is how long the round may stay undecided; zero is the group's timeout. A
+	// node's vote counts whenever it comes before that. A call that its lane has not
+	// sent by then is dropped, and so is one that is not sent within the group's
+	// timeout of the decision: a node that far behind the others must not collect the
+	// rounds that they have decided.
+	Within time.Duration
+
 	// KeepUntil marks calls that are owed to the nodes whether or not anybody
 	// still waits for them: their decision does not drop them, and a call whose
 	// fate is unknown is repeated on that node until it is answered or the
 	// time has come. Only for operations that may be repeated at will. Zero:
-	// sent at most once, and not at all once the round is lost or out of time.
+	// sent at most once, and not at all once the round is lost or out of time. The
+	// vote of a call whose fate is unknown has failed only when its node is known to
+	// be out of reach, or the round's time is over.
 	KeepUntil time.Time
 
 	// Decided, if set, is called once at the decision, and makes the round
-	// expire by itself after the group's timeout; without it, somebody must
+	// expire by itself when Within is over; without it, somebody must
 	// Wait. Heard, if set, is called once when every node that was asked has
 	// voted or is known to have failed, Done after the last lane has finished
 	// with the round. All are called with no lock held, on a lane's, a
@@ -68,6 +85,7 @@ type Round[T any] struct {
 	unheard int        // calls that nothing is known of
 	outcome Outcome
 	deaf    bool // nobody listens yet: no decision, no callbacks
+	left    bool // the caller has left, which decided it
 
 	// The calls of a group of the usual size come with the round, in one
 	// allocation.
@@ -91,6 +109,9 @@ func (r *Round[T]) Op() *T { return &r.spec.Op }
 // Start is the clock's reading from before the round was handed to any lane.
 func (r *Round[T]) Start() time.Time { return r.start }
 
+// Within is how long the round may stay undecided, from Start.
+func (r *Round[T]) Within() time.Duration { return r.spec.Within }
+
 // Decided is the clock's reading at the decision; zero before it.
 func (r *Round[T]) Decided() time.Time {
 	r.mu.Lock()
@@ -98,7 +119,8 @@ func (r *Round[T]) Decided() time.Time {
 	return r.end
 }
 
-// Tally is the count at the decision, or the count so far.
+// Tally is the count at the decision, or the count so far. The tally of a round that
+// its caller left is open.
 func (r *Round[T]) Tally() Tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,10 +180,11 @@ func (r *Round[T]) SentToAll() bool {
 	return len(r.calls) == r.tally.N
 }
 
-// Wait returns when the round is decided, at the latest after the group's
-// timeout or when ctx ends; nodes that have not voted by then have failed. It
-// leaves the stragglers to the lanes. One goroutine at a time may wait, after
-// Listen.
+// Wait returns when the round is decided, at the latest when [Spec.Within]
+// is over or when ctx ends. Nodes that have not voted when the time is over have
+// failed. Of nodes that have not voted when ctx ends nothing is known: their votes
+// stay pending, with ErrAbandoned. Wait leaves the stragglers to the lanes. One
+// goroutine at a time may wait, after Listen.
 func (r *Round[T]) Wait(ctx context.Context) {
 	r.mu.Lock()
 	if r.outcome != Open {
@@ -193,15 +216,39 @@ func (r *Round[T]) Listen() {
 	r.unlock()
 }
 
-// expire counts every missing vote as failed, which decides the round.
-func (r *Round[T]) expire(err error) {
+// remaining is the time that the round may still stay undecided.
+func (r *Round[T]) remaining() time.Duration {
+	return r.spec.Within - r.group.clock.Now().Sub(r.start)
+}
+
+// stale reports that what no lane has sent by now shall not be sent at all; mu is held.
+func (r *Round[T]) stale(now time.Time) bool {
+	return now.Sub(r.start) >= r.spec.Within ||
+		r.outcome != Open && now.Sub(r.end) >= r.group.timeout
+}
+
+// Expire ends the round's time: every missing vote has failed, which decides the
+// round. It does nothing to a round that has been decided.
+func (r *Round[T]) Expire() { r.stop(false) }
+
+// abandon decides the round because its caller leaves. A missing vote is no failure
+// of its node, so it is not counted.
+func (r *Round[T]) abandon() { r.stop(true) }
+
+func (r *Round[T]) stop(left bool) {
 	r.mu.Lock()
 	if r.outcome != Open {
 		r.mu.Unlock()
 		return
 	}
+	r.left = left
 	for i := range r.calls {
-		r.count(&r.calls[i], Failed, 0, err)
+		switch c := &r.calls[i]; {
+		case !left:
+			r.count(c, Failed, 0, ErrNoAnswer)
+		default:
+			r.count(c, Pending, 0, ErrAbandoned)
+		}
 	}
 	if !r.kept() {
 		r.drop(ErrNotSent)
@@ -220,10 +267,24 @@ func (r *Round[T]) drop(err error) {
 	}
 }
 
-// count adds a node's vote to the tally, if it is its first.
+// count adds a node's vote to the tally, if it is its first. Two majorities share a
+// node, and so exclude each other, only if no two nodes of a majority are one voter.
+//
+// What is known of a call that was lost is why. That its node refuses the repetition is
+// no evidence: it may have done it the first time.
 func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
-	if c.vote != Pending || c.err != nil {
+	if c.counted {
 		return
+	}
+	c.counted = true
+	switch {
+	case v == Granted && r.granted(c.voter):
+		v, err = Failed, ErrVotedTwice
+	case !c.lost:
+	case v == Refused:
+		v, err = Failed, c.err
+	case err == ErrNoAnswer || err == ErrNotSent:
+		err = c.err
 	}
 	if r.outcome == Open {
 		c.vote = v
@@ -236,6 +297,19 @@ func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
 	}
 }
 
+// granted reports whether the voter's grant is counted already.
+func (r *Round[T]) granted(voter Voter) bool {
+	if voter == (Voter{}) {
+		return false
+	}
+	for i := range r.calls {
+		if c := &r.calls[i]; c.vote == Granted && c.voter == voter {
+			return true
+		}
+	}
+	return false
+}
+
 // unlock ends a change of the votes: it takes the decision if it is due,
 // releases mu, and makes the calls back that follow from the change. A lost
 // round drops what was not sent: nobody wants those grants.
@@ -245,10 +319,12 @@ func (r *Round[T]) unlock() {
 		return
 	}
 	decides := r.outcome == Open && r.due()
+	wanting := false
 	var w *waiter[T]
 	if decides {
 		r.end = r.group.clock.Now()
 		w, r.waiter = r.waiter, nil
+		wanting = r.tally.Unavailable()
 		if r.outcome == Lost && !r.kept() {
 			r.drop(ErrNotSent)
 		}
@@ -262,6 +338,9 @@ func (r *Round[T]) unlock() {
 	}
 	r.mu.Unlock()
 
+	if wanting {
+		r.group.hurry()
+	}
 	if w != nil {
 		w.decided <- struct{}{} // there is room: it is sent once for each use
 	}
@@ -279,9 +358,15 @@ func (r *Round[T]) unlock() {
 
 // due sets the outcome if the votes decide the round.
 func (r *Round[T]) due() bool {
-	if r.spec.All && r.tally.Pending() > 0 {
+	if r.spec.All && r.tally.Pending() > 0 && !r.left {
 		return false
 	}
 	r.outcome = r.tally.Outcome()
+	if r.spec.Sure && r.outcome == Lost && r.tally.unsure() && !r.left {
+		r.outcome = Open
+	}
+	if r.left && r.outcome == Open {
+		r.outcome = Lost
+	}
 	return r.outcome != Open
 }

@@ -42,7 +42,7 @@ func (v Vote) String() string {
 type Outcome uint8
 
 const (
-	Open Outcome = iota // further votes can still change it
+	Open Outcome = iota // further votes can still change it, or could have: the caller left
 	Won                 // a majority granted
 	Lost                // a majority of grants is out of reach
 )
@@ -105,3 +105,8 @@ func (t Tally) Unavailable() bool { return t.Failed > t.N-t.Need() }
 // Rejected tells that more than N−Size(N) nodes refused: even if every other
 // node were to grant, it would not be a majority.
 func (t Tally) Rejected() bool { return t.Refused > t.N-t.Need() }
+
+// unsure tells that the round is not rejected, but the pending votes may have it so.
+func (t Tally) unsure() bool {
+	return !t.Rejected() && t.Refused+t.Pending() > t.N-t.Need()
+}

@@ -31,14 +31,14 @@ func (g *Group[T]) waiter() *waiter[T] {
 // wait returns when r, whose waiter w is, has been decided.
 func (w *waiter[T]) wait(ctx context.Context, r *Round[T]) {
 	w.round.Store(r)
-	w.timer.Reset(r.group.timeout - r.group.clock.Now().Sub(r.start))
+	w.timer.Reset(r.remaining())
 	if done := ctx.Done(); done == nil {
 		<-w.decided
 	} else {
 		select {
 		case <-w.decided:
 		case <-done:
-			r.expire(ErrAbandoned)
+			r.abandon()
 			<-w.decided // by us, or just before by somebody else
 		}
 	}
@@ -52,9 +52,9 @@ func (w *waiter[T]) wait(ctx context.Context, r *Round[T]) {
 // timer for one round, it arms it for the next as well, which may end sooner.
 func (w *waiter[T]) late() {
 	for r := w.round.Load(); r != nil; {
-		left := r.group.timeout - r.group.clock.Now().Sub(r.start)
+		left := r.remaining()
 		if left <= 0 {
-			r.expire(ErrNoAnswer)
+			r.Expire()
 			return
 		}
 		w.timer.Reset(left)

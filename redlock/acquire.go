@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -10,17 +11,20 @@ import (
 
 // TryAcquire makes one attempt to lock key for ttl. It takes one round trip, and
 // never longer than Config.NodeTimeout, or until ctx ends; if nodes granted it in
-// vain, one or two more to have them free again.
+// vain, one or two more to have them free again, whether or not ctx has ended.
 //
 // Errors: ErrHeld if somebody else has the key, or, with Config.Fair, waits for it;
 // ErrNoQuorum if too few nodes answered; ErrExpired if the answers came too late to be
-// of use. All three are in a *QuorumError, which also matches ctx's cause if ctx ended
-// the attempt. ErrClosed after Close. An error that names an argument means that nobody
-// was asked.
+// of use. All three are in a *QuorumError, which also matches ctx's cause if ctx has
+// ended. If ctx ended before the nodes' answers had decided the attempt, the *QuorumError
+// matches ctx's cause alone: nodes that have not answered yet have not failed. ErrClosed
+// after Close. An error that names an argument means that nobody was asked.
 //
-// After an error no key of ours stays on any node that answers: it is gone on
-// return, or, on a node much slower than those that decided, when that node
-// answers. One whose answer was lost is asked again until the ttl is over.
+// After an error no key of ours stays on any node that answers. On return it is gone
+// from those that had granted it. One that had not answered yet, as it is much slower
+// than those that decided or ctx ended before, is told to delete the key as soon as it
+// answers: the key is gone a round trip later. One whose answer was lost is asked again
+// until the ttl is over.
 func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
@@ -35,24 +39,29 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 // It first tries as TryAcquire does. If somebody else has the key it stands in a queue
 // that each node keeps for it, and the release of the lock wakes the first in that queue:
 // nobody polls. Callers of one Redlock who want the same key take turns before that,
-// first come first served, and have one place in the queue between them. A caller who
-// comes in the very instant between a release and the arrival of whom that woke can take
-// the lock, unless Config.Fair; who has just released the key himself, and woken
-// somebody, joins the queue. Locks are not re-entrant: who holds the key and acquires it
-// again waits for itself.
+// first come first served, and have one place in the queue between them. A caller that arrives
+// after a release, and before the waiter that the release woke, can take the lock, unless
+// Config.Fair is set. A Redlock whose own release has just woken a waiter does not overtake
+// it: its next Acquire of the key joins the queue. Locks are not re-entrant: a caller that
+// holds the key and acquires it again waits for itself.
 //
 // A release by a client of another library wakes nobody, and messages get lost: so the
 // first in the queue looks when the holder's ttl is over, and everybody now and then,
 // after a second, and then each time after as long again as it has waited, up to 15
-// seconds. On nodes without pub/sub it tries again after random pauses of at most 100
-// ms. So it does without a quorum. Give ctx a deadline, or set Config.Logger, which is
-// told; otherwise such a wait is silent.
+// seconds. If a look shows that such clients use the key, or on nodes without pub/sub, it
+// tries again after random pauses of at most 100 ms.
+//
+// While no majority of nodes answers within Config.NodeTimeout, the wait has no place in the
+// queue, and asks in the same way whether one does; then it queues again, behind those who
+// came meanwhile. Give ctx a deadline, or set Config.Logger, which reports such a wait;
+// otherwise it is silent.
 //
 // When ctx ends it returns a *QuorumError that matches context.Cause(ctx) and
 // the reason why the last complete attempt failed: ErrHeld, ErrNoQuorum or
-// ErrExpired. If ctx had ended before the call nobody is asked, and the error only
-// wraps its cause. What it leaves behind is as with TryAcquire; the place in the queue
-// is given up, and where that cannot be said now, it is lost when it is our turn.
+// ErrExpired. It matches no reason if no attempt was complete. If ctx had ended
+// before the call nobody is asked, and the error only wraps its cause. It
+// leaves the same behind as TryAcquire, and gives up its place in the queue. A node that
+// cannot be told now keeps the place until its turn comes, and drops it then.
 func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
@@ -65,7 +74,9 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 			return nil, opError("acquire", key, err)
 		}
 		defer r.attempts.Done() // who leaves last leaves the nodes' queue
-		if err := r.await(ctx, r.waiting(key), place.first, nil); err != nil {
+		failed := r.waiting(key)
+		if err := r.await(ctx, failed, place.first, nil); err != nil {
+			failed.Reason = r.turns.reason(key, place)
 			r.turns.leave(key, place)
 			return nil, err
 		}
@@ -87,30 +98,43 @@ func (r *Redlock) acquire(ctx context.Context, key string, ttl time.Duration, pl
 			r.turns.hold(key, place, lock)
 		}
 	}()
-	w, value := r.turns.wait(key), ""
+	w, left := r.turns.wait(key), remains{}
 	failed := r.waiting(key)
+	failed.Reason = r.turns.reason(key, place)
 	if w == nil && !r.told.take(key) {
 		lock, tried, err := r.attempt(ctx, key, ttl, nil, "", true)
-		if !errors.As(err, &failed) || failed.Cause != nil {
+		left = tried
+		before := failed.Reason
+		if !errors.As(err, &failed) {
 			return lock, err
 		}
-		value = tried
+		if failed.Cause != nil {
+			failed.Reason = cmp.Or(failed.Reason, before)
+			return nil, failed
+		}
 		r.turns.failed(key, failed.Reason)
 		r.warnNoQuorum(failed)
 	}
-	if w != nil {
-		failed.Reason = r.turns.reason(key) // it is somebody's who has tried
-	} else {
+	if w == nil {
 		w = r.newWait(key)
-		w.value = value
+		w.value = left.value
+		if failed.Reason == ErrNoQuorum || failed.Reason == ErrExpired {
+			w.begin(r.backoff)
+		}
 		r.turns.queue(key, w)
 		r.ears.begin(w)
 	}
-	return r.queueUp(ctx, w, ttl, failed)
+	return r.queueUp(ctx, w, ttl, failed, left)
 }
 
-// queueUp does what the wait says until we have the lock or have to give up.
-func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, failed *QuorumError) (*Lock, error) {
+// queueUp does what the wait says until we have the lock or have to give up. left is what
+// our last attempt left behind.
+func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, failed *QuorumError, left remains) (_ *Lock, err error) {
+	defer func() {
+		if err != nil {
+			left.gone()
+		}
+	}()
 	hears := func(node int) bool { return r.ears.hears(node, w) }
 	now := r.cfg.Clock.Now
 	timer := r.cfg.Clock.NewTimer(time.Hour)
@@ -126,22 +150,50 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 		case stand:
 			r.ears.tune(w)
 			w.stand(step.nodes)
+		case probe:
+			if err := r.await(ctx, failed, r.unprompted, nil); err != nil {
+				return nil, err
+			}
+			now := w.probe(ctx)
+			r.unprompted <- struct{}{}
+			switch {
+			case now == nil:
+				failed = r.waiting(w.key)
+				failed.Reason = ErrHeld // or it can be had by who queues for it
+			case now.Cause != nil:
+				failed.Cause = now.Cause
+				return nil, failed
+			default:
+				failed = now
+			}
+			r.turns.failed(w.key, failed.Reason)
+			w.answered(now == nil, r.backoff)
 		case try:
 			if ctx.Err() != nil {
 				return nil, r.await(ctx, failed, nil, nil)
 			}
+			if !step.prompted {
+				if err := r.await(ctx, failed, r.unprompted, nil); err != nil {
+					return nil, err
+				}
+			}
 			r.ears.tune(w)
-			lock, value, err := r.attempt(ctx, w.key, ttl, w, w.value, true)
+			lock, tried, err := r.attempt(ctx, w.key, ttl, w, w.value, true)
+			if !step.prompted {
+				r.unprompted <- struct{}{}
+			}
 			if err == nil {
 				r.turns.queue(w.key, nil)
 				return lock, nil
 			}
-			w.value = value
+			// An attempt that was cut short knows of no grants: its predecessor's may
+			// still be on their way out.
+			left.cleaned, w.value = cmp.Or(tried.cleaned, left.cleaned), tried.value
 			var now *QuorumError
 			switch {
 			case !errors.As(err, &now):
 				return nil, err
-			case now.Cause != nil && failed.Reason != nil:
+			case now.Cause != nil && now.Reason == nil && failed.Reason != nil:
 				// It was cut short, and knows less than the one before it.
 				failed.Cause = now.Cause
 				return nil, failed
@@ -153,9 +205,23 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 			}
 			failed = now
 			r.turns.failed(w.key, now.Reason)
-			w.tried(now.Reason, r.backoff, r.ears.fresh())
+			w.tried(now.Reason, step.prompted, r.backoff, r.ears.fresh())
 		}
 	}
+}
+
+// maxUnprompted is how many tries and probes a Redlock has under way that nobody has woken.
+// When a majority has hung, thousands of waits poll; all at once they would keep the nodes,
+// and whatever else the Redlock does, busy for long after these answer again.
+const maxUnprompted = 256
+
+// slots is a channel with a token for each.
+func slots() chan struct{} {
+	all := make(chan struct{}, maxUnprompted)
+	for range maxUnprompted {
+		all <- struct{}{}
+	}
+	return all
 }
 
 // waiting is the error of a wait that ends before anything was asked.
@@ -170,15 +236,12 @@ func (r *Redlock) warnNoQuorum(failed *QuorumError) {
 }
 
 // await returns nil at the signal or the tick. Otherwise the wait is over, and
-// failed says why the last attempt had been in vain, if there was one.
+// failed says why the last attempt failed, if there was one.
 func (r *Redlock) await(ctx context.Context, failed *QuorumError, signal <-chan struct{}, tick <-chan time.Time) error {
 	select {
 	case <-signal:
 	case <-tick:
 	case <-ctx.Done():
-		if failed.Reason == nil {
-			failed.Reason = r.turns.reason(failed.Key)
-		}
 		failed.Cause = context.Cause(ctx)
 		return failed
 	case <-r.closing:

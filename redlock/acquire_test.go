@@ -123,7 +123,7 @@ func TestCancelledMidAcquireLeavesNothing(t *testing.T) {
 			var err error
 			assert.Equal(t, at*time.Millisecond, took(func() { _, err = b.lock.TryAcquire(c, key, time.Hour) }))
 			assert.ErrorIs(t, err, why)
-			assert.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
 			assert.NotErrorIs(t, err, redlock.ErrHeld)
 			time.Sleep(time.Second)
 			assert.Empty(t, b.has(key))

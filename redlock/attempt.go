@@ -13,11 +13,10 @@ import (
 // is ours in the queue, gives old back first, and keeps the place if it fails; without one
 // it is a newcomer's.
 //
-// A patient caller will try again. It also returns the value that it tried with, for the
-// next to make sure that it is gone.
-func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w *wait, old string, patient bool) (_ *Lock, value string, _ error) {
+// A patient caller will try again. It is told what a failed attempt leaves behind.
+func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w *wait, old string, patient bool) (*Lock, remains, error) {
 	if err := r.enter(); err != nil {
-		return nil, "", opError("acquire", key, err)
+		return nil, remains{}, opError("acquire", key, err)
 	}
 	defer r.attempts.Done()
 
@@ -25,13 +24,13 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 	// What an earlier attempt still has on its way can then not touch this one.
 	value, err := r.random.value()
 	if err != nil {
-		return nil, "", fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
+		return nil, remains{}, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
 	}
 	name := r.cfg.KeyPrefix + key
-	cmd := command{kind: kindAcquire, resource: key, key: name, value: value, ttl: millis(ttl)}
+	cmd := command{kind: kindAcquire, r: r, resource: key, key: name, value: value, ttl: millis(ttl)}
 	if r.cfg.Fencing {
 		if cmd.fence, err = r.newFence(key, name); err != nil {
-			return nil, "", err
+			return nil, remains{}, err
 		}
 	}
 	switch {
@@ -51,8 +50,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 	}
 
 	if err := r.guard.duplicate(); err != nil {
-		r.giveBack(ctx, &b, ttl, w, patient)
-		return nil, value, opError("acquire", key, err)
+		return nil, r.giveBack(ctx, &b, ttl, w, kindStand, patient), opError("acquire", key, err)
 	}
 
 	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
@@ -69,25 +67,29 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 				w.won(lock)
 			}
 			r.keeper.endAt(lock, until)
-			return lock, value, nil
+			return lock, remains{}, nil
 		}
 	}
 
-	// Step 5: no lock, so nothing may stay.
-	r.giveBack(ctx, &b, ttl, w, patient)
-	reason, cause := ErrHeld, error(nil)
-	switch {
+	// Step 5: no lock, so nothing may stay. A waiter keeps its place in the queue only if
+	// the attempt has shown that its turns can be of use: see outside.
+	reason := ErrHeld
+	switch tally := last.Tally(); {
 	case b.won != nil:
 		reason, last = ErrExpired, b.won
-	case last.Tally().Outcome() == quorum.Won:
+	case tally.Outcome() == quorum.Won:
 		reason = ErrExpired // the proposal did
-	case last.Tally().Unavailable():
+	case tally.Outcome() == quorum.Open:
+		reason = nil // the caller left before anything was certain
+	case tally.Unavailable():
 		reason = ErrNoQuorum
 	}
-	if ctx.Err() != nil {
-		cause = context.Cause(ctx)
+	back := kindStand
+	if w != nil && (reason == ErrNoQuorum || reason == ErrExpired) {
+		back = kindLeave
 	}
-	return nil, value, r.quorumError(last, reason, cause)
+	left := r.giveBack(ctx, &b, ttl, w, back, patient)
+	return nil, left, r.quorumError(last, reason, context.Cause(ctx))
 }
 
 // bidding is a round of a bid. Who waits is told when all nodes have answered.

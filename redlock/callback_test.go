@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 
@@ -88,6 +89,32 @@ func TestCallbacksThatPanicOrCloseHurtNobody(t *testing.T) {
 			b.settle()
 			assert.LessOrEqual(t, took(func() { _ = r.Close() }), 10*time.Second, name)
 			time.Sleep(time.Minute)
+		})
+	}
+}
+
+// A failed require in a callback is a runtime.Goexit. It costs that one call.
+func TestCallbacksGoOnAfterAGoexit(t *testing.T) {
+	calls := make(chan struct{}, 100)
+	exits := func() {
+		calls <- struct{}{}
+		runtime.Goexit()
+	}
+	for name, cfg := range map[string]redlock.Config{
+		"Trace":  {Trace: func(redlock.Trace) { exits() }},
+		"Logger": {Logger: slog.New(handler{handle: exits})},
+	} {
+		virtually(t, 3, cfg, func(b *bed) {
+			for range 3 {
+				l := b.acquire(key, time.Second)
+				time.Sleep(2 * time.Second) // its loss is logged
+				assert.ErrorIs(t, l.Release(ctx), redlock.ErrExpired)
+				b.settle()
+			}
+			assert.GreaterOrEqual(t, len(calls), 3, name)
+			for len(calls) > 0 {
+				<-calls
+			}
 		})
 	}
 }

@@ -9,18 +9,20 @@ import (
 
 // giveBack deletes what a failed attempt left, on every node where that can be, also
 // on those that failed: the SET may have been done all the same. Lanes are in order, so
-// it cannot overtake its SET. It runs whatever becomes of the caller's context. Whoever
-// waits asks with the same command for the place that it had before the attempt.
+// it cannot overtake its SET. It runs whatever becomes of the caller's context. A waiter's
+// command is back: it asks for the queue entry that the wait had before the attempt
+// (kindStand), or gives that up (kindLeave).
 //
-// The caller is told that nothing stays, so it waits for the nodes that had granted;
-// who waits on does not. The nodes that had not answered at the decision may be a moment
-// behind or hung: they get as long again as the others took, twice. So do all of them
-// when the caller's context has ended; it is not waited on beyond.
+// The caller is told that nothing stays where it was granted, so it waits for the nodes
+// that had granted, also beyond the end of its context; a caller that tries again does so
+// when it gives up. The nodes that had not answered at the decision may be a moment behind
+// or hung: they get as long again as the others took, twice, and nothing beyond the end of
+// the context. A node that granted before the context ended gets as long as that.
 //
 // A patient caller tries again, and then gives back first what it tried with: nodes that
-// refused need not be asked before. Others are, as a hook of the client's might have sent
+// refused need not be asked before, unless they have a queue entry to remove. Others are, as a hook of the client's might have sent
 // a command twice.
-func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wait, patient bool) {
+func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wait, back kind, patient bool) remains {
 	b.withdraw()
 	took := b.last().Decided().Sub(b.first.Start())
 	grace := 2 * max(took, minRoundTrip)
@@ -30,11 +32,11 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 		n := ballot.Node
 		granted := ballot.Final == quorum.Granted || b.grantedBefore(n)
 		switch {
-		case !ballot.Sent:
+		case !ballot.Sent && back == kindStand:
 		case granted || ballot.Final == quorum.Refused && !patient:
 			answered[n], anyAnswered = true, true
 			anyGranted = anyGranted || granted
-		case ballot.Final != quorum.Refused:
+		case ballot.Final != quorum.Refused || back == kindLeave:
 			silent[n], anySilent = true, true
 		}
 	}
@@ -45,9 +47,13 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 	}
 	spec := quorum.Spec[command]{All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
 	if w != nil {
-		cmd.kind, cmd.stance = kindStand, w.stance(cmd.value)
+		cmd.kind, cmd.stance = back, w.stance(cmd.value)
 		spec.Done = w.failed
-		w.owes(answered, silent, spec.KeepUntil)
+		if back == kindStand {
+			w.owes(spec.KeepUntil, answered, silent)
+		} else {
+			w.owes(spec.KeepUntil)
+		}
 	}
 	spec.Op = cmd
 	var behind *quorum.Round[command]
@@ -55,18 +61,37 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 		spec.Nodes = silent
 		behind = r.start(spec)
 	}
+	left := remains{value: cmd.value}
 	if anyAnswered {
 		spec.Nodes = answered
 		cleaned := r.start(spec)
 		switch {
-		case anyGranted && ctx.Err() != nil:
+		case !anyGranted:
+		case ctx.Err() != nil:
 			r.waitFor(context.Background(), cleaned, min(grace, r.cfg.NodeTimeout))
-		case anyGranted && !patient:
-			cleaned.Wait(ctx)
+		case patient:
+			left.cleaned = cleaned
+		default:
+			cleaned.Wait(context.Background())
 		}
 	}
 	if behind != nil && (!patient || ctx.Err() != nil) {
 		r.waitFor(ctx, behind, min(grace, r.cfg.NodeTimeout-took))
+	}
+	return left
+}
+
+// remains is what a failed attempt leaves behind for a caller that tries again.
+type remains struct {
+	value   string                 // that it tried with, for the next to make sure that it is gone
+	cleaned *quorum.Round[command] // deletes it where it was granted; nil: nowhere
+}
+
+// gone waits until the nodes that had granted the attempt have deleted its key, no longer
+// than NodeTimeout from when they were told to.
+func (l remains) gone() {
+	if l.cleaned != nil {
+		l.cleaned.Wait(context.Background())
 	}
 }
 

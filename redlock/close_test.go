@@ -47,7 +47,7 @@ func TestCloseIsBoundedWhenNodesHang(t *testing.T) {
 		var clients []redis.UniversalClient
 		for i, m := range b.masters.All() {
 			clients = append(clients, m.Client(func(o *redis.Options) {
-				o.ReadTimeout = []time.Duration{0, time.Second, -1, 3 * time.Second, 0}[i]
+				o.ReadTimeout = []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 0}[i]
 			}))
 		}
 		r, err := redlock.New(clients, redlock.Config{})

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/slot"
 )
 
 // cluster carries commands to a Redis Cluster that acts as one node: each key
@@ -15,10 +19,11 @@ import (
 // to the same shard, so their order holds; a slot that moves breaks it as a
 // broken connection does.
 type cluster struct {
-	client *redis.ClusterClient
-	conns  map[*redis.Client]*pinned
-	beside *besides
-	at     func(addr string) *server
+	client   *redis.ClusterClient
+	patience time.Duration
+	conns    map[*redis.Client]*pinned
+	beside   *besides
+	at       func(addr string) *server
 }
 
 func (c *cluster) Carry(ctx context.Context, batch []*call) {
@@ -32,7 +37,6 @@ func (c *cluster) Carry(ctx context.Context, batch []*call) {
 	// Connections to masters that have lost the slot are given back.
 	c.client.ReloadState(ctx)
 	c.Rest()
-	clear(c.conns)
 	for _, call := range c.carry(ctx, moved) {
 		call.Unsent(errMoved)
 	}
@@ -59,9 +63,15 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 		parts[master] = append(parts[master], call)
 	}
 	for master := range parts {
+		if c.conns[master] == nil && len(c.conns) > 0 {
+			c.forget(ctx, parts)
+			break
+		}
+	}
+	for master := range parts {
 		if c.conns[master] == nil {
 			c.beside.of(master)
-			c.conns[master] = pin(master, c.at(address(master.Options())), "")
+			c.conns[master] = pin(master, c.at(address(master.Options())), "", c.patience)
 			c.conns[master].wire.sharded = true
 		}
 		c.conns[master].take()
@@ -83,6 +93,49 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	return moved
 }
 
+// forget gives up the masters that the Cluster does not have any more, unless the batch is
+// for them. It runs before the lane connects to a new master. So the connections are at most
+// those to the Cluster's masters and to the masters of one batch.
+func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
+	masters, err := mastersOf(ctx, c.client)
+	if err != nil {
+		return
+	}
+	var one *server
+	for master, conn := range c.conns {
+		one = conn.check.server
+		if !masters[master] && parts[master] == nil {
+			conn.drop()
+			delete(c.conns, master)
+		}
+	}
+	c.beside.keep(c.conns)
+	if one != nil {
+		addrs := map[string]bool{}
+		for master := range masters {
+			addrs[address(master.Options())] = true
+		}
+		for master := range parts {
+			addrs[address(master.Options())] = true
+		}
+		one.guard.keep(one.node, addrs)
+	}
+}
+
+// mastersOf lists the masters that the client knows the Cluster to have. It sends nothing, as
+// the client has just looked a master up, and it takes some milliseconds.
+func mastersOf(ctx context.Context, client *redis.ClusterClient) (map[*redis.Client]bool, error) {
+	masters := map[*redis.Client]bool{}
+	for _, tag := range slot.Tags() {
+		master, err := masterOf(ctx, client, tag)
+		if err != nil {
+			return nil, err
+		}
+		masters[master] = true
+	}
+	return masters, nil
+}
+
 // masterOf never panics: a server's own words about its Cluster are input too.
 func masterOf(ctx context.Context, client *redis.ClusterClient, key string) (m *redis.Client, err error) {
 	defer func() {
@@ -100,7 +153,9 @@ func (c *cluster) Rest() {
 	}
 }
 
-// besides are the clients for ears, by the masters' own. Lane and ears meet here.
+// besides are the clients for ears, by the masters' own. Lane and ears meet here. The lane
+// makes a master's entry before it pins a connection to the master, and the entry stays for
+// as long as that connection does; see beside. An ear keeps the client that it got.
 type besides struct {
 	mu      sync.Mutex
 	clients map[*redis.Client]*redis.Client
@@ -113,4 +168,11 @@ func (b *besides) of(master *redis.Client) *redis.Client {
 		b.clients[master] = beside(master)
 	}
 	return b.clients[master]
+}
+
+// keep forgets the clients for masters to which the lane has no connection.
+func (b *besides) keep(conns map[*redis.Client]*pinned) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.clients, func(master, _ *redis.Client) bool { return conns[master] == nil })
 }

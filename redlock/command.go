@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/redlock/internal/endpoint"
 	"github.com/quorumlock/redlock/quorum"
 )
 
@@ -20,14 +23,16 @@ type call = quorum.Call[command]
 // of arguments is in an interface already, made once and not for each node.
 type command struct {
 	kind     kind
-	resource string // as the caller names it
-	key      any    // string: as the nodes name it
+	r        *Redlock // that sends it; nil for what neither frees a key nor waits
+	resource string   // as the caller names it
+	key      any      // string: as the nodes name it
 	value    string
 	ttl      any     // int64: milliseconds
 	fence    *fence  // nil: without fencing
 	queue    *queue  // the key's; nil: it does not matter to this kind
 	stance   *stance // of who waits; nil: of who does not
 	survey   *survey // where the answers to an inspection go
+	foreign  bool    // a release by force also deletes a key that does not expire
 }
 
 type kind uint8
@@ -40,22 +45,48 @@ const (
 	kindCleanUp             // release.lua: granted if it is certain that ours is gone
 	kindStand               // queue.lua, with a place: gives the value back and waits
 	kindLeave               // queue.lua, with a place: gives the value back and waits no more
-	kindForce               // release.lua, of somebody else's value: granted as kindCleanUp is
+	kindLook                // queue.lua, without a place: takes nothing, and granted by a node whose votes count
+	kindForce               // force.lua, of somebody else's value: granted as kindCleanUp is
 	kindInspect             // inspect.lua
 )
 
 func (k kind) String() string {
-	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "force release", "inspect"}[k]
+	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect"}[k]
 }
 
-func millisDuration(ms any) time.Duration { return time.Duration(ms.(int64)) * time.Millisecond }
+// removes is the value whose key the command deletes whenever it is done; empty: none.
+func (c *command) removes() string {
+	switch c.kind {
+	case kindRelease, kindCleanUp, kindForce:
+		return c.value
+	case kindStand, kindLeave:
+		return c.stance.old
+	}
+	return ""
+}
+
+// leaves reports whether the command gives up the sender's entry in the key's queue.
+func (c *command) leaves() bool {
+	return c.stance != nil && (c.kind == kindLeave || c.kind == kindRelease)
+}
+
+func millisDuration(ms any) time.Duration { return fromMillis(ms.(int64)) }
+
+// fromMillis saturates: a node can have a key for longer than a Duration can tell.
+func fromMillis(ms int64) time.Duration {
+	if ms > millis(math.MaxInt64) {
+		return math.MaxInt64
+	}
+	return time.Duration(ms) * time.Millisecond
+}
 
 func millis(ttl time.Duration) int64 { return int64(ttl / time.Millisecond) }
 
 var (
-	errHeldHere   = errors.New("has somebody else's value")
-	errQueued     = errors.New("has others waiting for it")
-	errNotHere    = errors.New("does not have our value")
+	errHeldHere error = &refusal{"has somebody else's value", ErrHeld}
+	errQueued   error = &refusal{"has others waiting for it", ErrHeld}
+	errNotHere  error = &refusal{"does not have our value", ErrNotHeld}
+
 	errNoEvidence = errors.New("answered neither yes nor no")
 	errNoScript   = errors.New("does not keep our scripts")
 	errGarbled    = errors.New("answered with garbage")
@@ -95,11 +126,13 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr, standing error) (ok
 		call.Fail(shown)
 	case answered(err), neverSent(err):
 		// Not done: the node is loading, a replica by now, busy, out of
-		// memory, … A release is owed to it all the same.
+		// memory, does not accept our password or grant us the right, …
+		// A release is owed to it all the same.
 		call.Unsent(shown)
 	default:
-		if errors.Is(err, io.EOF) {
-			shown = fmt.Errorf("connection lost: %w", err)
+		shown = endpoint.Plain(shown)
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+			shown = fmt.Errorf("connection lost: %w", shown)
 		}
 		call.Lose(shown)
 	}
@@ -127,10 +160,16 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 		return c.seen(call, cmd.number.Val(), standing)
 	}
 	reply, ok := cmd.number.Val().(int64)
+	if c.kind >= kindRelease && reply&^(more-1) == more {
+		reply -= more
+		if c.r != nil {
+			c.r.onward(call.Node(), c)
+		}
+	}
 	switch {
 	case !ok:
 		return false
-	case standing != nil && (c.kind <= kindTopUp || c.kind == kindExtend && reply == 1):
+	case standing != nil && (c.kind <= kindTopUp || c.kind == kindLook || c.kind == kindExtend && reply == 1):
 		call.Fail(standing)
 		return true
 	case c.kind <= kindTopUp:
@@ -152,16 +191,25 @@ func (c *command) understand(call *call, cmd *wireCmd, standing error) bool {
 // woke is a release's reply if somebody waits for the key, and has been told.
 const woke = 2
 
+// more is added to it if the key is free, and the queue has more of the dead than one
+// script removes.
+const more = 4
+
 // stood reads the reply of queue.lua, and tells who waits what it says of the queue.
 func (c *command) stood(call *call, reply any, standing error) bool {
 	a, ok := readAnswer(reply)
 	if !ok {
 		return false
 	}
+	if a.left == leftMore && c.r != nil {
+		c.r.onward(call.Node(), c)
+	}
 	if w := c.stance.wait; w != nil && (c.kind == kindAcquire || c.kind == kindStand) {
-		w.heard(call.Node(), a)
+		w.heard(call.Node(), c.stance.number, a)
 	}
 	switch {
+	case c.kind == kindLook && standing != nil:
+		call.Fail(standing)
 	case c.kind >= kindStand:
 		call.Grant(0)
 	case standing != nil:
@@ -203,15 +251,15 @@ const forever = 1<<63 - 1
 func noScript(err error) bool { return says(err, "NOSCRIPT") }
 func moved(err error) bool    { return says(err, "MOVED") }
 
-// permanent reports a server's answer that will be the same next time.
-func permanent(err error) bool {
-	for _, prefix := range []string{"NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "ERR unknown command"} {
-		if says(err, prefix) {
-			return true
-		}
-	}
-	return false
-}
+// permanent reports a server's answer that will be the same next time: it is about the
+// server's version or configuration file, or about data that is not ours. Passwords and
+// rights change while both sides run, so a refusal for them ends nothing that has to be
+// delivered.
+func permanent(err error) bool { return says(err, "WRONGTYPE") || says(err, "ERR unknown command") }
+
+// unauthenticated reports that a connection is of no use, also later: the server does not
+// know the user at its other end, and go-redis authenticates on a new connection alone.
+func unauthenticated(err error) bool { return says(err, "NOAUTH") }
 
 // denied reports that a server does not let us do what a script does.
 func denied(err error) bool {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
@@ -18,6 +17,8 @@ type Config struct {
 	// has not answered by then counts as failed; its connection is read on, so
 	// that a late grant is seen and taken back. It is absolute, never a part
 	// of the ttl: a long ttl must not make a dead node slow (redsync#184).
+	// Renewals by KeepAlive and Do keep nobody waiting: they may take the validity
+	// that is left.
 	//
 	// Defaults to 200 ms: far above a round trip between data centres of one
 	// region, and short enough to lose nothing worth having on a dead node.
@@ -31,7 +32,9 @@ type Config struct {
 	Drift clock.Drift
 
 	// KeyPrefix is put in front of every key on the nodes. The keys of the
-	// API and in errors are without it.
+	// API and in errors are without it. With it a key must not end with redlock:server
+	// or begin with redlock:fence:, redlock:queue:, redlock:queued: or redlock:guard:,
+	// under which this library keeps its own.
 	//
 	// Defaults to none.
 	KeyPrefix string
@@ -54,12 +57,14 @@ type Config struct {
 	// last acquisition or renewal. Tokens can go back when a key was not locked for
 	// longer than that, by a client whose clock is behind that of the holder before. So
 	// it must exceed twice the most that the clocks of any two clients disagree, plus
-	// the longest ttl; a ttl above it is an error.
+	// the longest ttl; a ttl above it is an error. A node never forgets a token sooner
+	// because a client with a shorter retention came later.
 	//
 	// Defaults to 7 days, which allows for clocks that are set to the wrong day.
 	FenceRetention time.Duration
 
-	// RestartGuard is the longest ttl that any client uses with these nodes; 0 is off.
+	// RestartGuard is the longest ttl that any client uses with these nodes, or more where
+	// nodes fail over (below); 0 is off.
 	// With it the votes of a server that may have forgotten locks do not count until
 	// those locks would have expired: of one that has been up for less long than that,
 	// of one that took another's place behind its address, and of a replica. So a
@@ -68,10 +73,21 @@ type Config struct {
 	// which its errors and Redlock.Nodes tell. docs/safety.md says what the guard
 	// cannot see.
 	//
-	// It costs four small commands in front of others, for each new connection and once
-	// a second, and no round trip, and keeps a key on each node, redlock:server after
-	// KeyPrefix, by which a client that starts later knows of a promotion. The user
-	// needs the rights (ACL: +info +get +set +time). A ttl above the guard is an error.
+	// With nodes that fail over, as Sentinel's and Cluster's do, RestartGuard must be
+	// longer than the longest ttl, by min-replicas-max-lag and two seconds: a deposed
+	// master can grant locks for that long after its replica was promoted. Without
+	// min-replicas-to-write it can for as long as clients reach it, and no guard helps.
+	//
+	// RestartGuard costs four small commands in front of others, for each new connection
+	// and once a second, and no round trip. It keeps an identity record on each node, the
+	// key redlock:server after KeyPrefix, by which a client that starts later knows of a
+	// promotion. The user needs the rights (ACL: +info +get +set +time). A ttl above the
+	// guard is an error.
+	//
+	// A server that was once a replica, or that has another server's record, is in
+	// quarantine when the first client with a guard meets it, and so is a server that has
+	// been up for less long than the guard. The first deployment on such servers has no
+	// quorum for one RestartGuard.
 	//
 	// Defaults to 0. One server that is listed as two nodes is found either way,
 	// wherever INFO is permitted.
@@ -82,8 +98,8 @@ type Config struct {
 	// for a free key that nobody waits for. All clients that lock a key should agree.
 	//
 	// Defaults to false: the first attempt is SET NX, as with every other Redlock
-	// client, and takes the key if it comes in the instant between a release and the
-	// arrival of whom that woke.
+	// client. It takes the key if it arrives after a release and before the waiter that the
+	// release woke.
 	Fair bool
 
 	// Clock tells the time, for every duration that the lock depends on.
@@ -94,7 +110,8 @@ type Config struct {
 	// Rand is where the values come from that say who owns a key, and the random
 	// pauses of Acquire. Who can guess a value can release the lock, so it must
 	// be fit for cryptography; a simulation that is to be repeated gives one
-	// with a seed. It is read by one goroutine at a time, ahead of need.
+	// with a seed. It is read by one goroutine at a time, and no byte ahead of its
+	// use, so that a cloned machine shares no value with its original.
 	//
 	// Defaults to crypto/rand.Reader.
 	Rand io.Reader
@@ -103,7 +120,8 @@ type Config struct {
 	// answered or has been given up. That may be after the operation has
 	// returned; what is owed to a node, a release for one, may take until the
 	// ttl is over. It runs on a goroutine of its own, one call at a time;
-	// what a slow one cannot keep up with is dropped, and a panic is swallowed.
+	// what a slow one cannot keep up with is dropped. A panic or a runtime.Goexit in it
+	// ends that call alone.
 	//
 	// Defaults to none.
 	Trace func(Trace)
@@ -176,18 +194,6 @@ func ticks(c clock.Clock) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	c.Now()
 	return
-}
-
-// checkKey refuses the empty key, which is a caller's variable that was not set, and
-// the names of our own.
-func (c Config) checkKey(key string) error {
-	switch name := c.KeyPrefix + key; {
-	case key == "":
-		return errors.New("redlock: key is empty")
-	case key == markerName || strings.HasPrefix(name, fencePrefix) || strings.HasPrefix(name, queuePrefix) || strings.HasPrefix(name, flagPrefix):
-		return fmt.Errorf("redlock: key %q is reserved: nodes have %s, %s…, %s… and %s… for this library", short(key), markerName, fencePrefix, queuePrefix, flagPrefix)
-	}
-	return nil
 }
 
 // checkTTL returns the ttl as the nodes will have it: Redis keeps whole

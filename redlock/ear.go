@@ -1,10 +1,12 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +32,7 @@ type ear struct {
 	mu       sync.Mutex
 	channels map[string]bool // those to listen on; true: the server has confirmed it
 	sub      *redis.PubSub   // nil: not connected
+	renewals int             // how often a connection was given up for one to another server
 	running  bool
 	closed   bool
 	idle     time.Time // since when nobody has waited; zero: somebody does
@@ -40,11 +43,7 @@ type ear struct {
 // and guards them with a lock of which each Conn has another; so it must be called before
 // the lane takes its Conn of the client.
 func beside(client *redis.Client) *redis.Client {
-	patience := client.Options().ReadTimeout
-	if patience <= 0 {
-		patience = endless // for the handshake
-	}
-	return client.WithTimeout(patience)
+	return client.WithTimeout(client.Options().ReadTimeout)
 }
 
 const (
@@ -53,11 +52,14 @@ const (
 	quietFor = 5 * time.Second
 	idleFor  = 10 * time.Second
 	// What cannot be listened to is tried again after firstRetune, then ever more rarely
-	// up to lastRetune; a server that says it has no such thing, after noSuchThing.
+	// up to lastRetune; a server that does not permit it or has no such thing, after
+	// noSuchThing.
 	firstRetune = 10 * time.Millisecond
 	lastRetune  = time.Second
 	noSuchThing = time.Minute
 )
+
+var errReplaced = errors.New("another server has taken over")
 
 // tune has a channel listened to, from as soon as that is possible.
 func (e *ear) tune(channel string) {
@@ -111,6 +113,20 @@ func (e *ear) close() {
 	}
 }
 
+// renew gives up the connection, as the node's lane has met another server than before. The
+// one that the ear listens to may live on without the node's clients: a master that was
+// deposed, or whose address now leads elsewhere. It would answer PING, and be silent about
+// every release. Both connections are made through one client, so the next one leads to
+// where the lane's does. A connection that is being made may lead to either.
+func (e *ear) renew() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.renewals++
+	if sub := e.sub; sub != nil && !e.closed {
+		e.ears.running.Go(func() { _ = sub.Close() }) // it may have to wait for a write that is under way
+	}
+}
+
 // run listens until nobody needs it.
 func (e *ear) run() {
 	pause := time.Duration(0)
@@ -124,12 +140,12 @@ func (e *ear) run() {
 		case moved(err), says(err, "CROSSSLOT"):
 			e.forget()
 			pause = min(max(2*pause, firstRetune), lastRetune)
-		case heard:
-			pause = firstRetune
-		case err != nil && answered(err):
+		case denied(err):
 			e.ears.refused(e.node, err)
 			pause = noSuchThing
-		default:
+		case heard && !answered(err):
+			pause = firstRetune
+		default: // also a refusal that passes: a script is running, or there are too many clients
 			pause = min(max(2*pause, firstRetune), lastRetune)
 		}
 		if !e.ears.sleep(pause) {
@@ -161,15 +177,23 @@ func (e *ear) done() bool {
 	return false
 }
 
-// deaf takes note that the connection broke.
+// deaf takes note that the connection broke. Only the waits of channels that were heard on it
+// are told: nothing has changed for the others, however often the server cannot be reached.
 func (e *ear) deaf() {
 	e.mu.Lock()
 	e.sub = nil
-	for channel := range e.channels {
-		e.channels[channel] = false
+	var lost []string
+	for channel, heard := range e.channels {
+		if heard {
+			e.channels[channel] = false
+			lost = append(lost, channel)
+		}
 	}
 	e.mu.Unlock()
-	e.ears.lost(e.node)
+	slices.Sort(lost) // so that a simulation can be repeated
+	for _, channel := range lost {
+		e.ears.lost(e.node, channel)
+	}
 }
 
 // listen connects and passes on what is said, until the connection breaks or is not
@@ -222,10 +246,13 @@ func (e *ear) listen() (heard bool, err error) {
 func (e *ear) connect() (*redis.PubSub, error) {
 	sub := e.client.Subscribe(e.ears.ctx) // contacts nobody yet
 	sent := map[string]bool{}
+	e.mu.Lock()
+	renewals := e.renewals
+	e.mu.Unlock()
 	for {
-		channel, more := e.next(sub, sent)
+		channel, more, err := e.next(sub, sent, renewals)
 		if !more {
-			return sub, e.ears.ctx.Err()
+			return sub, cmp.Or(err, e.ears.ctx.Err())
 		}
 		if err := e.subscribe(e.ears.ctx, sub, channel); err != nil {
 			return sub, err
@@ -233,20 +260,24 @@ func (e *ear) connect() (*redis.PubSub, error) {
 	}
 }
 
-// next is a channel that was not sent yet. If there is none sub is ready.
-func (e *ear) next(sub *redis.PubSub, sent map[string]bool) (channel string, more bool) {
+// next is a channel that was not sent yet. If there is none sub is ready, unless there were
+// renewals since it began to connect.
+func (e *ear) next(sub *redis.PubSub, sent map[string]bool, renewals int) (channel string, more bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.renewals != renewals {
+		return "", false, errReplaced
+	}
 	for channel := range e.channels {
 		if !sent[channel] {
 			sent[channel] = true
-			return channel, true
+			return channel, true, nil
 		}
 	}
 	if !e.closed {
 		e.sub = sub
 	}
-	return "", false
+	return "", false, nil
 }
 
 // subscribe asks for one channel: on a Cluster those of different slots cannot be asked for
@@ -278,9 +309,9 @@ func (e *ear) confirmed(channel string, gone bool) {
 	switch {
 	case gone && e.stale != nil:
 		e.stale()
-		e.ears.lost(e.node)
+		e.ears.lost(e.node, channel)
 	case wanted:
-		e.ears.found(e.node)
+		e.ears.found(e.node, channel)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/quorumlock/redlock/quorum"
 )
 
 // ears hears the wake-ups for all waits of a Redlock: on each server, whoever wakes one
@@ -19,6 +17,7 @@ import (
 type ears struct {
 	r        *Redlock
 	id       string // the channels, without their common prefix
+	channel  string // on which a single server says everything
 	ctx      context.Context
 	cancel   context.CancelFunc
 	gone     context.Context // has ended
@@ -26,11 +25,16 @@ type ears struct {
 	running  sync.WaitGroup
 
 	mu    sync.Mutex
-	waits map[string]*wait // by name
-	late  map[string]*wait // those that were over last
-	swept time.Time        // when late was last looked through for old ones
-	began time.Time        // when there was none before
-	muted []bool           // nodes of which it was said that they do not let us listen
+	waits map[string]*wait            // by name
+	on    map[string]map[string]*wait // the same by channel of a Cluster, then by name
+	late  map[string]*wait            // those that were over last
+	swept time.Time                   // when late was last looked through for old ones
+	began time.Time                   // when there was none before
+	muted []bool                      // nodes of which it was said that they do not let us listen
+	deaf  []error                     // why nodes did not let us listen when nobody waited; nil: they did
+	keeps bool                        // there are kept locks, which listen too
+
+	notices notices
 }
 
 const (
@@ -43,16 +47,24 @@ const (
 
 // station is how one node is listened to. Its methods do not block.
 type station interface {
-	// tune has messages for a key listened to, and hears reports whether they are.
-	tune(name string)
-	hears(name string) bool
+	// channel returns the channel on which messages for a key come.
+	channel(name string) string
+	// tune has a channel listened to, and hears reports whether it is.
+	tune(channel string)
+	hears(channel string) bool
+	// renew has the server at an address listened to anew, as another one is there now.
+	renew(addr string)
 	// rest says that nobody waits just now, close that nobody will again.
 	rest(now time.Time)
 	close()
 }
 
 func newEars(r *Redlock, id string) *ears {
-	e := &ears{r: r, id: id, waits: map[string]*wait{}, late: map[string]*wait{}, muted: make([]bool, len(r.nodes))}
+	e := &ears{
+		r: r, id: id, channel: wakePrefix + id, waits: map[string]*wait{}, on: map[string]map[string]*wait{}, late: map[string]*wait{},
+		muted: make([]bool, len(r.nodes)), deaf: make([]error, len(r.nodes)),
+	}
+	e.notices.ears = e
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	var end context.CancelFunc
 	e.gone, end = context.WithCancel(e.ctx)
@@ -70,17 +82,36 @@ func (e *ears) begin(w *wait) {
 		e.began = e.r.cfg.Clock.Now()
 	}
 	e.waits[w.name] = w
+	if e.r.clustered {
+		channel := e.sharded(w.name)
+		if e.on[channel] == nil {
+			e.on[channel] = map[string]*wait{}
+		}
+		e.on[channel][w.name] = w
+	}
+	deaf := slices.Clone(e.deaf)
 	e.mu.Unlock()
+	for node, err := range deaf {
+		if err != nil {
+			e.refused(node, err)
+		}
+	}
 	e.tune(w)
 }
 
+// sharded returns the channel on which messages for a key come from a Cluster.
+func (e *ears) sharded(name string) string { return wakePrefix + shardChannel(e.id, name) }
+
 func (e *ears) tune(w *wait) {
 	for _, s := range e.stations {
-		s.tune(w.name)
+		s.tune(s.channel(w.name))
 	}
 }
 
-func (e *ears) hears(node int, w *wait) bool { return e.stations[node].hears(w.name) }
+func (e *ears) hears(node int, w *wait) bool {
+	s := e.stations[node]
+	return s.hears(s.channel(w.name))
+}
 
 // end is for a wait that is over. Its last messages may be on their way, also while the
 // lock is held that it won.
@@ -90,17 +121,37 @@ func (e *ears) end(w *wait) {
 	now := e.r.cfg.Clock.Now()
 	if e.waits[w.name] == w {
 		delete(e.waits, w.name)
-	}
-	if len(e.waits) == 0 {
-		for _, s := range e.stations {
-			s.rest(now)
+		if e.r.clustered {
+			channel := e.sharded(w.name)
+			delete(e.on[channel], w.name)
+			if len(e.on[channel]) == 0 {
+				delete(e.on, channel)
+			}
 		}
 	}
+	e.rest(now)
 	if len(e.late) >= manyLate && now.Sub(e.swept) >= lateFor {
 		e.swept = now
 		maps.DeleteFunc(e.late, func(_ string, w *wait) bool { return w.forgotten(now) })
 	}
 	e.late[w.name] = w
+}
+
+// keep says whether there are kept locks.
+func (e *ears) keep(some bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.keeps = some
+	e.rest(e.r.cfg.Clock.Now())
+}
+
+// rest lets the stations rest if nobody needs them; mu is held.
+func (e *ears) rest(now time.Time) {
+	if len(e.waits) == 0 && !e.keeps {
+		for _, s := range e.stations {
+			s.rest(now)
+		}
+	}
 }
 
 // fresh reports that those who listen have only begun to, and may need a moment.
@@ -110,9 +161,13 @@ func (e *ears) fresh() bool {
 	return e.r.cfg.Clock.Now().Sub(e.began) < introduction
 }
 
-// message is what a node has said: a ticket, and of which key. If that wait is over the
-// answer is to leave.
+// message is what a node has said: a ticket, and of which key, behind a mark if that is
+// second in the queue; see wake.lua. If a wait that was woken is over the answer is to leave.
 func (e *ears) message(node int, said string) {
+	if e.notices.said(node, said) {
+		return
+	}
+	said, second := strings.CutPrefix(said, "~")
 	text, name, _ := strings.Cut(said, " ")
 	ticket, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || name == "" {
@@ -120,56 +175,73 @@ func (e *ears) message(node int, said string) {
 	}
 	e.mu.Lock()
 	w := e.waits[name]
-	if w == nil {
+	if w == nil && !second {
 		w = e.late[name]
 	}
 	e.mu.Unlock()
+	if second {
+		if w != nil {
+			w.second(ticket)
+		}
+		return
+	}
 	if w != nil && w.woken(node, ticket) {
 		return
 	}
-	only := make([]bool, len(e.stations))
-	only[node] = true
 	who, sharded := e.r.names(name)
-	e.r.start(quorum.Spec[command]{
-		Op: command{
-			kind: kindLeave, resource: strings.TrimPrefix(name, e.r.cfg.KeyPrefix), key: name, queue: queueOf(name),
-			stance: &stance{who: who, sharded: sharded, ticket: ticketText(ticket)},
-		},
-		Nodes: only,
-		All:   true,
-	})
+	e.r.leaveAt(node, strings.TrimPrefix(name, e.r.cfg.KeyPrefix), name,
+		&stance{who: who, sharded: sharded, ticket: ticketText(ticket)}, time.Time{})
 }
 
-// found and lost tell those who wait that they can be woken by a node, or cannot any more.
-func (e *ears) found(node int) {
-	for _, w := range e.all() {
-		if e.stations[node].hears(w.name) {
+// found and lost tell the waits of one channel of a node that they can be woken by the node,
+// or cannot any more. Other waits are told nothing: each of them would ask the node for its
+// place again, so that many waits on a Cluster would cost it the square of their number.
+func (e *ears) found(node int, channel string) {
+	e.mu.Lock()
+	e.deaf[node] = nil
+	e.mu.Unlock()
+	if e.stations[node].hears(channel) {
+		for _, w := range e.of(channel) {
 			w.found(node)
 		}
 	}
 }
 
-func (e *ears) lost(node int) {
-	for _, w := range e.all() {
+func (e *ears) lost(node int, channel string) {
+	for _, w := range e.of(channel) {
 		w.lost(node)
 	}
 }
 
-func (e *ears) all() []*wait {
+// of returns the waits that are woken on a channel.
+func (e *ears) of(channel string) []*wait {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make([]*wait, 0, len(e.waits))
-	for _, name := range slices.Sorted(maps.Keys(e.waits)) { // so that a simulation can be repeated
-		all = append(all, e.waits[name])
+	waits := e.waits
+	if channel != e.channel {
+		waits = e.on[channel]
+	}
+	all := make([]*wait, 0, len(waits))
+	for _, name := range slices.Sorted(maps.Keys(waits)) { // so that a simulation can be repeated
+		all = append(all, waits[name])
 	}
 	return all
 }
 
-// refused tells, once, that a node does not let us listen: it is looked at instead.
+// renew is for a lane that has met another server than before at an address of its node.
+func (e *ears) renew(node int, addr string) { e.stations[node].renew(addr) }
+
+// refused tells, once, that a node does not let us listen: it is looked at instead. Only
+// those who wait need to know; kept locks are renewed as ever.
 func (e *ears) refused(node int, err error) {
 	e.mu.Lock()
 	said := e.muted[node]
-	e.muted[node] = true
+	if len(e.waits) == 0 {
+		e.deaf[node] = err
+		said = true
+	} else {
+		e.muted[node] = true
+	}
 	e.mu.Unlock()
 	if !said {
 		e.r.journal.warn("node does not let us queue, waiting by looking", "node", e.r.nodes[node].addr, "error", scrub(err, "").Error())
@@ -192,6 +264,7 @@ func (e *ears) sleep(d time.Duration) bool {
 // silent node's handshake.
 func (e *ears) close() {
 	e.cancel()
+	e.notices.close()
 	for _, s := range e.stations {
 		s.close()
 	}
@@ -199,21 +272,15 @@ func (e *ears) close() {
 
 func (e *ears) wait() { e.running.Wait() }
 
-// oneEar is the station of a single server: it says everything on one channel.
-type oneEar struct {
-	*ear
-	channel string
-}
+// oneEar is the station of a single server, which says everything on one channel.
+type oneEar struct{ *ear }
 
 func listenTo(client *redis.Client) func(e *ears, node int) station {
 	client = beside(client)
 	return func(e *ears, node int) station {
-		return oneEar{
-			ear:     &ear{ears: e, node: node, client: client, channels: map[string]bool{}},
-			channel: wakePrefix + e.id,
-		}
+		return oneEar{&ear{ears: e, node: node, client: client, channels: map[string]bool{}}}
 	}
 }
 
-func (o oneEar) tune(string)       { o.ear.tune(o.channel) }
-func (o oneEar) hears(string) bool { return o.ear.hears(o.channel) }
+func (o oneEar) channel(string) string { return o.ears.channel }
+func (o oneEar) renew(string)          { o.ear.renew() }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/quorum"
 )
 
 // What went wrong, for errors.Is. Most arrive inside a *[QuorumError] that says
@@ -38,6 +40,10 @@ var (
 	// ErrClosed: the Redlock is closed.
 	ErrClosed error = sentinel("closed")
 
+	// ErrForeign: the key is there and does not look like a lock of this library; see
+	// NodeInspection.Foreign.
+	ErrForeign error = sentinel("not a lock of this library")
+
 	// ErrDuplicateNode: one node is listed twice; it would have two votes.
 	ErrDuplicateNode error = sentinel("one node is listed twice")
 )
@@ -58,18 +64,28 @@ type QuorumError struct {
 	Total   int         // N
 	Nodes   []NodeError // the nodes that had not granted, in the order of New
 
-	// Reason is one of the package's errors: ErrHeld, ErrNoQuorum,
-	// ErrNotHeld or ErrExpired.
+	// Reason is one of the package's errors: ErrHeld, ErrNoQuorum, ErrNotHeld or
+	// ErrExpired. It is nil if the caller's context ended before the nodes' answers
+	// were enough to decide; then Cause says so.
 	Reason error
-	// Cause is why it ended when it did, if there is more to say: the cause
-	// of the caller's context, or how the lock was lost before. Nil otherwise.
+	// Cause is why the operation ended when it did, if there is more to say: the
+	// cause of the caller's context, or how the lock was lost before. Nil otherwise.
 	Cause error
 }
 
 // NodeError is what one node said instead of granting.
 type NodeError struct {
-	Addr string
-	Err  error
+	Addr  string
+	Index int // of the node in the order of New or Open
+
+	// Vote tells a node that answered no, which is Refused, from one that is
+	// Failed: it did not answer in time, or not with a vote. It is Pending if the
+	// node's answer was not waited for.
+	Vote quorum.Vote
+
+	// Err is the node's own cause. If the node refused, it matches ErrHeld for an
+	// acquisition, and ErrNotHeld for an extension or a release.
+	Err error
 }
 
 func (e NodeError) Error() string { return e.Addr + ": " + bare(e.Err) }
@@ -77,11 +93,29 @@ func (e NodeError) Error() string { return e.Addr + ": " + bare(e.Err) }
 // Unwrap gives the node's own cause.
 func (e NodeError) Unwrap() error { return e.Err }
 
+// refusal is the cause of a node that refused. What one node found need not be what came
+// of the operation, so a QuorumError does not match its reason.
+type refusal struct {
+	text   string
+	reason error
+}
+
+func (e *refusal) Error() string { return e.text }
+func (e *refusal) Unwrap() error { return e.reason }
+
 func (e *QuorumError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "redlock: %s %q: %s", e.Op, short(e.Key), bare(e.Reason))
-	if e.Cause != nil {
-		fmt.Fprintf(&b, " (%s)", bare(e.Cause))
+	fmt.Fprintf(&b, "redlock: %s %q: ", e.Op, short(e.Key))
+	switch {
+	case e.Reason == nil:
+		b.WriteString(bare(e.Cause))
+	case e.Cause == nil:
+		b.WriteString(bare(e.Reason))
+	default:
+		fmt.Fprintf(&b, "%s (%s)", bare(e.Reason), bare(e.Cause))
+	}
+	if len(e.Nodes) == 0 && e.Granted == 0 {
+		return b.String() // nobody was asked
 	}
 	fmt.Fprintf(&b, ": %d of %d nodes granted, %d needed", e.Granted, e.Total, e.Need)
 	for i, n := range e.Nodes {
@@ -94,7 +128,9 @@ func (e *QuorumError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the reason, the cause, and each node's cause.
+// Unwrap gives the reason, the cause, and what each node said that did not refuse.
+// Refusals are in Nodes alone: with ErrNoQuorum, ErrHeld from a few nodes says nothing
+// about who has the key.
 func (e *QuorumError) Unwrap() []error {
 	var errs []error
 	for _, err := range []error{e.Reason, e.Cause} {
@@ -103,7 +139,9 @@ func (e *QuorumError) Unwrap() []error {
 		}
 	}
 	for _, n := range e.Nodes {
-		errs = append(errs, n)
+		if n.Vote != quorum.Refused {
+			errs = append(errs, n)
+		}
 	}
 	return errs
 }

@@ -24,13 +24,13 @@ func Example() {
 	defer locks.Close()
 
 	// At most one process runs this at a time, whichever two masters are down.
-	err = locks.Do(context.Background(), "nightly-report", 10*time.Second, func(ctx context.Context) error {
-		fmt.Println("writing the report")
+	err = locks.Do(context.Background(), "search-index", 10*time.Second, func(ctx context.Context) error {
+		fmt.Println("rebuilding the index")
 		return ctx.Err() // ctx ends if the lock is lost
 	})
 	fmt.Println("done:", err)
 	// Output:
-	// writing the report
+	// rebuilding the index
 	// done: <nil>
 }
 
@@ -207,23 +207,6 @@ func ExampleLock_Release() {
 	// <nil>
 	// redlock: release "door": released
 	// redlock: released
-}
-
-func ExampleLock_Context() {
-	locks, err := redlock.Open(masters, redlock.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer locks.Close()
-
-	lock, err := locks.TryAcquire(context.Background(), "blink", 20*time.Millisecond)
-	if err != nil {
-		log.Fatal(err)
-	}
-	<-lock.Context().Done() // nobody renewed it
-	fmt.Println(context.Cause(lock.Context()))
-	// Output:
-	// redlock: validity has ended
 }
 
 func ExampleQuorumError() {

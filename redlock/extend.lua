@@ -1,8 +1,8 @@
 -- KEYS[1] the key; ARGV[1] our value; ARGV[2] ttl in milliseconds.
 -- With a fence: KEYS[2] the fence, ARGV[3] our token, ARGV[4] how long to keep it.
 -- Makes our key live for ttl at least: 1. It never shortens what remains, and
--- never touches, or creates, a key that is not ours: 0. The fence is kept, and is not
--- lowered.
+-- never touches, or creates, a key that is not ours: 0. The fence is kept, and neither
+-- lowered nor kept for shorter than it was.
 local held = redis.pcall('GET', KEYS[1])
 if held ~= ARGV[1] then
   if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
@@ -25,6 +25,11 @@ if KEYS[2] then
   if highest < tonumber(ARGV[3]) then
     fence = ARGV[3]
   end
-  redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
+  local left = redis.call('PTTL', KEYS[2])
+  if left == -1 or left > tonumber(ARGV[4]) then
+    redis.call('SET', KEYS[2], fence, 'KEEPTTL')
+  else
+    redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
+  end
 end
 return 1

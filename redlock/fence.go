@@ -38,8 +38,8 @@ const (
 )
 
 var (
-	errFenced   = errors.New("has seen a token as high as the one proposed")
-	errTokenEnd = errors.New("has a fence that no token is above")
+	errFenced   error = &refusal{"has seen a token as high as the one proposed", ErrHeld}
+	errTokenEnd       = errors.New("has a fence that no token is above")
 )
 
 // newFence is for the first proposal on a key. The clock only makes it likely that
@@ -91,7 +91,9 @@ func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
 		cmd.fence = &next
 		round := r.start(bidding(cmd))
 		b.more = append(b.more, round)
-		r.waitFor(ctx, round, r.cfg.NodeTimeout-elapsed)
+		timer := r.cfg.Clock.AfterFunc(r.cfg.NodeTimeout-elapsed, round.Expire)
+		round.Wait(ctx)
+		timer.Stop()
 	}
 }
 

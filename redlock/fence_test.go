@@ -293,6 +293,7 @@ func TestRenewalAndTopUpKeepTheFence(t *testing.T) {
 		b.redis(0).FlushAll()
 		b.redis(1).Del(key)
 		require.NoError(b, b.redis(1).Set(fenceKey, fmt.Sprint(high)))
+		b.redis(1).SetTTL(fenceKey, time.Second)
 		b.redis(2).Del(fenceKey)
 		require.NoError(b, l.Extend(ctx, ttl))
 		b.settle()

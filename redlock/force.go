@@ -11,25 +11,47 @@ import (
 // ForceRelease breaks the lock that an inspection has seen, whoever holds it: on every
 // node it deletes the key if it still has a value that i has seen, and wakes the next in
 // the queue. If the lock has changed hands since then, nothing of its new holder's is
-// touched. A key that does not expire is deleted as well; one of another type is not.
-// It returns the addresses of the nodes on which it has deleted a key.
+// touched. It returns the addresses of the nodes on which it has deleted a key.
 //
-// The holder is not asked. One that still lives finds out at its next renewal, a third of
-// its ttl later or, without KeepAlive, never: until then two may work at a time. So make
-// sure first that it is dead. Only fencing tokens stop what it still writes; the fence is
-// left alone.
+// A key that does not look like a lock of this library stays: one of another type, one
+// whose value is no UUID, and one that does not expire when the node is asked. If i has
+// seen nothing else, the error matches ErrForeign and nobody was asked.
+// ForceReleaseForeign deletes such keys as well.
+//
+// The holder is not asked. One that still lives, and whose lock KeepAlive or Do has renewed
+// at least once, is told: its lock's context is done with ErrNotHeld two round trips after
+// the call. Where that message is lost, the user has no right to send it
+// (docs/operations.md), or the lock was not renewed yet, the holder finds out at its next
+// renewal, a third of its ttl later, or without KeepAlive when it extends or releases the
+// lock. Until it knows, two may work at a time, so make sure first that it is dead. Only
+// fencing tokens stop what it still writes; the fence is left alone.
 //
 // It takes one round trip and never longer than Config.NodeTimeout; if ctx ends, it no
 // longer waits for the nodes. Those that do not answer are asked again in the background
-// until the ttl that i has seen is over, or Close; for a key that does not expire they are
-// not, as whoever wrote that may use its value again.
+// until the ttl that i has seen is over, or Close.
 //
-// The error is nil if a majority answered: none of these has a value any more that i has
-// seen. Otherwise it is a *QuorumError with ErrNoQuorum, which names those that did not
-// and matches ctx's cause if ctx has ended: they may have their keys until they are
-// reached. ErrClosed after Close, ctx's cause if ctx had ended before; with these, and
-// with an error that names an argument, nobody was asked.
+// The error is nil if a majority answered: none of these has a lock any more that i has
+// seen. Otherwise it is a *QuorumError, which names the nodes that did not: they may have
+// their keys until they are reached. It matches ErrNoQuorum if too many nodes failed, and
+// ctx's cause if ctx has ended; if ctx ended before either was certain, its cause alone.
+// ErrClosed after Close, ctx's cause if ctx had ended before; with these, and with an
+// error that names an argument, nobody was asked.
 func (r *Redlock) ForceRelease(ctx context.Context, i *Inspection) (deleted []string, err error) {
+	return r.forceRelease(ctx, i, false)
+}
+
+// ForceReleaseForeign is ForceRelease that also deletes strings which do not look like
+// locks: those that do not expire, or have another value than a UUID, such as locks of other
+// libraries. They may as well be data that happen to have the key's name. A key of another
+// type stays; if i has seen nothing else, the error matches ErrForeign.
+//
+// Nodes that do not answer are not asked again for a key that does not expire, as a program
+// that wrote it may use its value again.
+func (r *Redlock) ForceReleaseForeign(ctx context.Context, i *Inspection) (deleted []string, err error) {
+	return r.forceRelease(ctx, i, true)
+}
+
+func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool) (deleted []string, err error) {
 	if i == nil {
 		return nil, errors.New("redlock: inspection is nil")
 	}
@@ -44,13 +66,18 @@ func (r *Redlock) ForceRelease(ctx context.Context, i *Inspection) (deleted []st
 		return nil, opError(kindForce.String(), i.Key, context.Cause(ctx))
 	}
 
+	values := i.values(foreign)
+	if err := i.noLock(); err != nil && len(values) == 0 {
+		return nil, opError(kindForce.String(), i.Key, err)
+	}
+
 	// Values are asked for on all nodes: where one had none a moment ago, or could not
 	// tell, the lock may be as well. Who has it is the same on each.
 	name := r.cfg.KeyPrefix + i.Key
 	var rounds []*quorum.Round[command]
-	for _, value := range i.values() {
+	for _, value := range values {
 		rounds = append(rounds, r.start(quorum.Spec[command]{
-			Op:        command{kind: kindForce, resource: i.Key, key: name, value: value, queue: flagOf(name)},
+			Op:        command{kind: kindForce, r: r, resource: i.Key, key: name, value: value, queue: flagOf(name), foreign: foreign},
 			All:       true,
 			KeepUntil: r.cfg.Clock.Now().Add(max(i.remaining(value), r.cfg.NodeTimeout)),
 		}))
@@ -65,11 +92,7 @@ func (r *Redlock) ForceRelease(ctx context.Context, i *Inspection) (deleted []st
 			on[b.Node] = on[b.Node] || b.Final == quorum.Granted && b.Reply > 0
 		}
 		if err == nil && round.Tally().Outcome() != quorum.Won {
-			var cause error
-			if ctx.Err() != nil {
-				cause = context.Cause(ctx)
-			}
-			err = r.quorumError(round, ErrNoQuorum, cause)
+			err = r.unanswered(ctx, round)
 		}
 	}
 	for node, yes := range on {

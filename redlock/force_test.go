@@ -29,7 +29,8 @@ func (b *bed) addrs(of ...int) (all []string) {
 	return all
 }
 
-// A broken lock is gone everywhere. Its holder learns of it at its next renewal, and its
+// A broken lock is gone everywhere. A holder that has not renewed it yet learns of it at its
+// first renewal, and its
 // fence stays: the token of the next is higher.
 func TestForceReleaseBreaksALock(t *testing.T) {
 	virtually(t, 3, redlock.Config{Fencing: true}, func(b *bed) {
@@ -40,7 +41,7 @@ func TestForceReleaseBreaksALock(t *testing.T) {
 		i := b.inspect(b.lock)
 		b.force(i, 0, 1, 2)
 		assert.Empty(b, b.has(key))
-		assert.NoError(b, l.Context().Err(), "nobody has told it")
+		assert.NoError(b, l.Context().Err(), "it does not listen yet")
 		next := b.take(b.lock)
 		assert.Greater(b, next.FencingToken(), l.FencingToken())
 		b.settle()
@@ -101,15 +102,63 @@ func TestForceReleaseOfASplit(t *testing.T) {
 	})
 }
 
-// A foreign client's key without an expiry goes, and an empty value is a value.
+// What does not look like a lock stays, unless that is asked for: an empty value, one that
+// is no UUID, and one that does not expire.
 func TestForceReleaseOfAForeignKey(t *testing.T) {
 	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.steal(key, 0, 0, 1)
+		b.steal(key, time.Minute, 0)
+		require.NoError(b, b.redis(1).Set(key, laid("A")))
 		require.NoError(b, b.redis(2).Set(key, ""))
+		b.commands(0)
 		i := b.inspect(b.lock)
-		assert.Negative(b, i.Nodes[0].TTL)
-		b.force(i, 0, 1, 2)
+		b.commands(0)
+		deleted, err := b.lock.ForceRelease(ctx, i)
+		assert.Empty(b, deleted)
+		assert.ErrorIs(b, err, redlock.ErrForeign)
+		assert.EqualError(b, err, `redlock: force release "orders": not a lock of this library: on `+i.Nodes[0].Addr+` its value is no UUID`)
+		assert.Empty(b, b.commands(0), "nobody was asked")
+		assert.Equal(b, []int{0, 1, 2}, b.has(key))
+
+		deleted, err = b.lock.ForceReleaseForeign(ctx, i)
+		require.NoError(b, err)
+		assert.Equal(b, b.addrs(0, 1, 2), deleted)
 		assert.Empty(b, b.has(key))
+	})
+}
+
+// Each node is judged by what it has: locks go, and what is beside them stays.
+func TestForceReleaseOfALockBesideAForeignKey(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.lay("AAA--")
+		b.steal(key, time.Minute, 3)
+		b.force(b.inspect(b.lock), 0, 1, 2)
+		assert.Equal(b, []int{3}, b.has(key))
+	})
+}
+
+// The node itself looks whether the key expires, when it deletes it.
+func TestForceReleaseOfAKeyThatWasMadeToStay(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.lay("AAA")
+		i := b.inspect(b.lock)
+		require.NoError(b, b.redis(1).Set(key, laid("A")))
+		b.force(i, 0, 2)
+		assert.Equal(b, []int{1}, b.has(key))
+	})
+}
+
+// A key of another type stays whatever is asked for.
+func TestForceReleaseOfAnotherType(t *testing.T) {
+	virtually(t, 1, redlock.Config{}, func(b *bed) {
+		b.lay("T")
+		i := b.inspect(b.lock)
+		for _, release := range []func(context.Context, *redlock.Inspection) ([]string, error){b.lock.ForceRelease, b.lock.ForceReleaseForeign} {
+			deleted, err := release(ctx, i)
+			assert.Empty(b, deleted)
+			assert.ErrorIs(b, err, redlock.ErrForeign)
+			assert.ErrorContains(b, err, "it is a list")
+			assert.Equal(b, []int{0}, b.has(key))
+		}
 	})
 }
 
@@ -194,7 +243,9 @@ func TestForceReleaseDoesNotLieInWaitForAForeignValue(t *testing.T) {
 		b.steal(key, 0, 0, 1, 2)
 		i := b.inspect(b.lock)
 		b.masters.Kill(2)
-		b.force(i, 0, 1)
+		deleted, err := b.lock.ForceReleaseForeign(ctx, i)
+		require.NoError(b, err)
+		assert.Equal(b, b.addrs(0, 1), deleted)
 		time.Sleep(time.Second)
 		require.NoError(b, b.masters.Restart(2))
 		time.Sleep(time.Minute)
@@ -222,7 +273,7 @@ func TestForceReleaseWhenTheContextEnds(t *testing.T) {
 		defer cancelled()
 		assert.Equal(b, 20*time.Millisecond, took(func() { deleted, err = b.lock.ForceRelease(soon, i) }))
 		assert.Equal(b, b.addrs(2), deleted)
-		assert.ErrorIs(b, err, redlock.ErrNoQuorum)
+		assert.NotErrorIs(b, err, redlock.ErrNoQuorum)
 		assert.ErrorIs(b, err, why)
 		b.masters.Master(0).Resume()
 		b.masters.Master(1).Resume()

@@ -17,32 +17,45 @@ import (
 // to another. A lane pins its connection, and INFO goes in front of the first batch on
 // each, in the same pipeline; so no vote is counted of a server that has not said on
 // that very connection who it is. A server that was demoted and promoted again can
-// keep its connections: an identity is believed for believed, and a replica refuses
-// what it is asked meanwhile, after which the lane takes another connection.
+// keep its connections: an identity is believed for a while (believed), and a replica
+// refuses what it is asked meanwhile, after which the lane takes another connection.
 //
 // Why nobody gets in whom the old memory would have kept out: let a key have been
 // granted, or extended, on a node at g, with a ttl of at most period, and the node
-// have lost it. Its votes count again no earlier than period after the server started,
-// or after it was first met in the other's place, and both are after g. By then the
-// key would be over on the server that lost it. The time is measured by our clock, so
-// the margin for drift is added.
+// have lost it. Its votes count again no earlier than period after a time that is later
+// than g: when the server started, or when it took the other's place, both at the latest
+// (server.meet, server.heed). By then the key would be over on the server that lost it.
+// A vote counts by when its command was sent, and the server executed it no earlier. The
+// time is measured by our clock, so the margin for drift is added.
+//
+// A master that does not know that it was deposed goes on granting after g. Only its
+// own settings stop it, and period must then be longer than the longest ttl by as much
+// as that takes: see Config.RestartGuard.
 type guard struct {
 	clock   clock.Clock
 	period  time.Duration // Config.RestartGuard; 0: only a server that is listed twice is kept out
-	margin  time.Duration
+	drift   clock.Drift
 	journal *journal
+
+	listen func(node int, addr string) // has a node listened to anew, as another server is at an address of it
 
 	met   atomic.Bool  // the first operation has waited for all nodes to be identified
 	twins atomic.Int32 // servers that are another node's too
 
-	mu    sync.Mutex
-	nodes [][]*server // those behind each node; more than one behind a Cluster
+	mu     sync.Mutex
+	nodes  [][]*server // those behind each node; more than one behind a Cluster
+	behind []bool      // a server behind the node was known, even if it is forgotten
 }
 
 // believed is how long a live connection's server is taken for the one that it said it
-// is. A server that is demoted and promoted again loses what it had by loading the
-// other's data, which takes longer: Redis 7 waits 5 s before it begins
-// (repl-diskless-sync-delay).
+// was, from when it was asked. A vote that is sent within that time is executed while its
+// round waits for it, which is NodeTimeout; a renewal waits for longer, and a server that
+// forgot the key does not grant it. So the guard does not notice a server that is
+// demoted, loads another's data, is promoted and votes within believed and NodeTimeout,
+// all on a connection that lives on. Redis can do that in 19 ms, with repl-diskless-sync
+// no. It takes REPLICAOF by hand: Sentinel closes all connections when it changes a role.
+// A question in front of each vote would find such a server, for two more commands a vote.
+// docs/operations.md says how to change roles by hand instead.
 const believed = time.Second
 
 // granularity is how much uptime_in_seconds may be too high: it is the difference of two
@@ -59,17 +72,20 @@ type server struct {
 
 	sighting
 	known   bool
+	left    bool      // its connection broke, and no other was made yet
 	started time.Time // at the latest
-	changed time.Time // when it was first met as this one in another's place; zero: never
+	changed time.Time // when it took another's place, at the latest; zero: never, as far as is known
+	void    marker    // an identity record whose date is too early, from an earlier stay
 	twin    *server   // the same one behind another node, which has the vote
 	err     error     // why it is not known who it is now
-	heard   time.Time // when it last said so
+	heard   time.Time // when its last answer was read
+	gone    time.Time // when the lane found that it is not the Cluster's any more; zero: it is
 }
 
 func newGuard(cfg Config, nodes int, j *journal) *guard {
 	return &guard{
-		clock: cfg.Clock, period: cfg.RestartGuard, margin: cfg.Drift.Of(cfg.RestartGuard),
-		journal: j, nodes: make([][]*server, nodes),
+		clock: cfg.Clock, period: cfg.RestartGuard, drift: cfg.Drift,
+		journal: j, nodes: make([][]*server, nodes), behind: make([]bool, nodes),
 	}
 }
 
@@ -90,45 +106,58 @@ func (g *guard) at(node int, name, addr string) *server {
 // on reports whether anybody is kept out for having forgotten.
 func (g *guard) on() bool { return g.period > 0 }
 
-// meet takes what a server has said of itself. only tells that it is behind no other
-// node too, replaced that it has taken another server's place.
-func (s *server) meet(now sighting, heard time.Time) (only, replaced bool) {
+// meet takes what a server has said of itself in answer to questions that were sent and
+// whose answers were read at these times. only reports that it is behind no other node
+// too; record is the identity record that is to be written, or "".
+//
+// The server answered between sent and read. A bound that must not be too early, as the
+// times when a server started and took over, counts from read. A bound that must not be
+// too late, as the time until when an identity is believed, counts from sent.
+func (s *server) meet(now sighting, sent, read time.Time) (only bool, record string) {
 	g := s.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s.heard, s.err = heard, nil
-	before, known := s.identity, s.known
-	// Who was never a replica is there since it started. Who was can be somebody new to
-	// us by the node's marker, or as a shard behind a Cluster that we know another of.
-	replaced = known && now.follows(before) ||
-		!known && now.promoted && (now.stranger() || g.metBehind(s.node))
+	before, known, heard, was := s.sighting, s.known, s.heard, s.quarantine()
+	s.sighting, s.known, s.left, s.heard, s.err = now, true, false, read, nil
+
+	replaced := known && now.follows(before.identity) || !known && g.mayFollow(s.node, &now)
+	g.behind[s.node] = true
 	if !known || before.run != now.run {
 		s.started = time.Time{}
 	}
-	s.sighting, s.known = now, true
-	if started := heard.Add(granularity - now.uptime); s.started.IsZero() || started.Before(s.started) {
+	if started := read.Add(granularity - now.uptime); s.started.IsZero() || started.Before(s.started) {
 		s.started = started
 	}
-	if since, ok := now.dated(); ok && (replaced || !known && now.promoted) {
-		s.changed = heard.Add(-since)
-	} else if replaced {
-		s.changed = heard
+	if replaced {
+		s.changed = read
 	}
-	if until := s.quarantine(); g.on() && (!known || replaced) && heard.Before(until) {
-		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", s.why(heard))
+	s.heed(before.mark, replaced, sent, heard)
+	if until := s.quarantine(); g.on() && (!known || replaced || until.After(was)) && read.Before(until) {
+		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", s.why(read))
 	}
 	g.findTwin(s)
-	return s.twin == nil, replaced
+	return s.twin == nil, s.record(sent)
 }
 
-// metBehind reports whether a server behind the node is known; mu is held.
-func (g *guard) metBehind(node int) bool {
-	for _, s := range g.nodes[node] {
-		if s.known {
-			return true
-		}
+// replaced is for a lane that has met another server than before, or the same one after it
+// was a replica.
+func (s *server) replaced() {
+	if s.guard.listen != nil {
+		s.guard.listen(s.node, s.addr)
 	}
-	return false
+}
+
+// mayFollow reports whether a server that is met for the first time may have taken another
+// one's place since the longest ttl. It may if it was once a replica, or if the identity
+// record names another server, unless the record has the date of the takeover. Behind a
+// Cluster there is no record: there a former replica counts as new only beside a shard
+// that is or was known, or every client would wait for a guard when it starts.
+func (g *guard) mayFollow(node int, now *sighting) bool {
+	if now.now.IsZero() {
+		return now.promoted && g.behind[node]
+	}
+	_, dated := now.dated()
+	return !dated && (now.promoted || now.stranger())
 }
 
 // doubt takes note of why a server could not be asked who it is. Without the guard that
@@ -186,13 +215,15 @@ func (s *server) stands(sent time.Time) error {
 
 // quarantine is until when votes do not count; mu is held.
 func (s *server) quarantine() time.Time {
-	g := s.guard
-	until := s.started.Add(g.period + g.margin)
-	if changed := s.changed.Add(g.period + g.margin); !s.changed.IsZero() && changed.After(until) {
-		return changed
+	began := s.started
+	if s.changed.After(began) {
+		began = s.changed
 	}
-	return until
+	return began.Add(s.guard.span())
 }
+
+// span is how long a quarantine lasts.
+func (g *guard) span() time.Duration { return clock.Sum(g.period, g.drift.Of(g.period)) }
 
 // why is what a quarantine is for; mu is held.
 func (s *server) why(now time.Time) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -109,4 +110,40 @@ func TestAHookSeesNoValue(t *testing.T) {
 		}
 		assert.Equal(t, 3, sets, "%v", said)
 	})
+}
+
+// go-redis drops the hooks of a client to which a bound for reading is given.
+func TestNewRefusesAClientThatReadsWithoutEnd(t *testing.T) {
+	for _, timeout := range []time.Duration{-1, -2} {
+		for _, client := range []redis.UniversalClient{
+			redis.NewClient(&redis.Options{ReadTimeout: timeout}),
+			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"localhost:1"}, ReadTimeout: timeout}),
+		} {
+			_, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{})
+			assert.ErrorContains(t, err, "nodes[0] has no ReadTimeout")
+			require.NoError(t, client.Close())
+		}
+	}
+}
+
+// The hooks of a ClusterClient itself do not see the commands of locks. One that only looks
+// is no harm; one that changes keys, for commands or for pipelines, must not be missed.
+func TestNewRefusesAClusterWhoseOwnHookChangesKeys(t *testing.T) {
+	looks := before(func(redis.Cmder) {})
+	prefixes := before(func(cmd redis.Cmder) {
+		if cmd.Name() == "set" {
+			cmd.Args()[1] = "app:" + cmd.Args()[1].(string)
+		}
+	})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"localhost:1"}})
+	defer func() { require.NoError(t, client.Close()) }()
+	for range 2 { // what New leaves behind hides nothing from the next
+		r, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{})
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		client.AddHook(looks)
+	}
+	client.AddHook(prefixes)
+	_, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{})
+	assert.ErrorContains(t, err, "nodes[0] has a hook of its own that changes a command's key")
 }

@@ -5,9 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/quorumlock/redlock/quorum"
 )
@@ -25,7 +30,8 @@ type NodeInspection struct {
 	Addr string // as in errors
 
 	// Err is why the node could not tell; everything below is then zero. It matches
-	// ErrDuplicateNode for a server that has told as another node already.
+	// ErrDuplicateNode for a server that has told as another node already, and ErrForeign
+	// for a key of another type.
 	Err error
 
 	// Holder stands for the value of the key: 8 hex digits of its SHA-256. It is the same
@@ -57,8 +63,49 @@ func (n NodeInspection) Value() string {
 	return *n.value
 }
 
-// errOtherType is an answer, and tells that the key is not free.
-var errOtherType = errors.New("has a key of another type, which is not a lock")
+// Foreign says why the key on the node does not look like a lock of this library: "it is a
+// hash", "its value is no UUID", "it never expires". It is "" for a key that does, for a
+// free key, and if the node could not tell.
+func (n NodeInspection) Foreign() string {
+	var other *otherTypeError
+	switch {
+	case errors.As(n.Err, &other):
+		return "it is " + other.name()
+	case n.value == nil:
+		return ""
+	}
+	var why []string
+	if !lockValue(*n.value) {
+		why = append(why, "its value is no UUID")
+	}
+	if n.TTL < 0 {
+		why = append(why, "it never expires")
+	}
+	return strings.Join(why, ", and ")
+}
+
+// lockValue reports whether the value is of a lock's form; see random.value.
+func lockValue(value string) bool { return len(value) == 36 && uuid.Validate(value) == nil }
+
+// otherTypeError is an answer, and tells that the key is not free.
+type otherTypeError struct{ kind string } // as TYPE names it; empty: not known
+
+func (e *otherTypeError) Error() string {
+	return "has " + e.name() + " under this key, which is not a lock"
+}
+func (e *otherTypeError) Unwrap() error { return ErrForeign }
+
+func (e *otherTypeError) name() string {
+	switch {
+	case e.kind == "":
+		return "something of another type"
+	case !typeName().MatchString(e.kind):
+		return "something of a module's type"
+	}
+	return "a " + e.kind
+}
+
+var typeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{1,20}$`) })
 
 // Inspect asks every node what it knows of key. It changes nothing, and the key need not
 // be held by anybody. It takes one round trip to the slowest node, and never longer than
@@ -93,7 +140,7 @@ func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) 
 			return nil, opError("inspect", key, context.Cause(ctx))
 		}
 		if b.Vote != quorum.Granted {
-			*n = NodeInspection{Err: r.nodeErr(b)}
+			*n = NodeInspection{Err: nodeErr(round, b)}
 		}
 		n.Addr = r.nodes[b.Node].addr
 	}
@@ -157,13 +204,14 @@ const otherType = 1
 
 func readInspection(reply any) (n NodeInspection, err error) {
 	all, _ := reply.([]any)
-	if len(all) != 4 {
+	if len(all) != 5 {
 		return n, errGarbled
 	}
 	left, ok := all[1].(int64)
 	waiting, sane := all[2].(int64)
 	fence, known := all[3].(int64)
-	if !ok || !sane || !known || left < -1 || waiting < -1 || fence < -1 {
+	kind, text := all[4].(string)
+	if !ok || !sane || !known || !text || left < -1 || waiting < -1 || fence < -1 {
 		return n, errGarbled
 	}
 	n.Waiting, n.Fence = int(waiting), fence
@@ -172,11 +220,11 @@ func readInspection(reply any) (n NodeInspection, err error) {
 		return n, nil
 	case string:
 		n.value, n.Holder = &value, holder(value)
-		n.TTL = time.Duration(left) * time.Millisecond
+		n.TTL = fromMillis(left)
 		return n, nil
 	case int64:
 		if value == otherType {
-			return NodeInspection{}, errOtherType
+			return NodeInspection{}, &otherTypeError{kind}
 		}
 	}
 	return NodeInspection{}, errGarbled
@@ -188,14 +236,24 @@ func holder(value string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// values are those that the nodes have, each once.
-func (i *Inspection) values() (all []string) {
+// values are those that the nodes have, each once; those of locks alone unless foreign.
+func (i *Inspection) values(foreign bool) (all []string) {
 	for _, n := range i.Nodes {
-		if n.value != nil && !slices.Contains(all, *n.value) {
+		if n.value != nil && (foreign || n.Foreign() == "") && !slices.Contains(all, *n.value) {
 			all = append(all, *n.value)
 		}
 	}
 	return all
+}
+
+// noLock is an error if some node has the key and none has a lock.
+func (i *Inspection) noLock() error {
+	for _, n := range i.Nodes {
+		if why := n.Foreign(); why != "" {
+			return fmt.Errorf("%w: on %s %s", plain{ErrForeign}, n.Addr, why)
+		}
+	}
+	return nil
 }
 
 // Holder is what inspections call this lock: the Holder of the nodes that have it. Unlike

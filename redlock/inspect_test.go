@@ -106,14 +106,15 @@ func (b *bed) dump() (all []string) {
 // type, ! a node that does not answer.
 func TestVerdicts(t *testing.T) {
 	for nodes, want := range map[string]redlock.Verdict{
-		"A": redlock.VerdictHeld, "-": redlock.VerdictFree, "!": redlock.VerdictUnknown, "T": redlock.VerdictSplit,
+		"A": redlock.VerdictHeld, "-": redlock.VerdictFree, "!": redlock.VerdictUnknown, "T": redlock.VerdictForeign,
 		"AAA": redlock.VerdictHeld, "AA-": redlock.VerdictHeld, "AA!": redlock.VerdictHeld, "AAT": redlock.VerdictHeld,
 		"--A": redlock.VerdictFree, "--!": redlock.VerdictFree, "--T": redlock.VerdictFree,
-		"ABC": redlock.VerdictSplit, "AB-": redlock.VerdictSplit, "A-T": redlock.VerdictSplit, "ATT": redlock.VerdictSplit,
+		"ABC": redlock.VerdictSplit, "AB-": redlock.VerdictSplit, "A-T": redlock.VerdictSplit, "ATT": redlock.VerdictForeign,
 		"A!-": redlock.VerdictUnknown, "A!B": redlock.VerdictUnknown, "A!!": redlock.VerdictUnknown, "!TA": redlock.VerdictUnknown,
 		"AABB!": redlock.VerdictUnknown, "AAB-!": redlock.VerdictUnknown, "ABCD!": redlock.VerdictSplit, "AB--!": redlock.VerdictUnknown,
 		"AAB--": redlock.VerdictSplit, "TT-AB": redlock.VerdictSplit, "BAABA": redlock.VerdictHeld, "!!---": redlock.VerdictFree,
 		"AABB": redlock.VerdictSplit, "AA--": redlock.VerdictSplit, "AAA-": redlock.VerdictHeld, "A---": redlock.VerdictFree,
+		"TT!": redlock.VerdictForeign, "TTTA-": redlock.VerdictForeign, "TTA-": redlock.VerdictForeign, "TTA!-": redlock.VerdictSplit,
 	} {
 		virtually(t, len(nodes), redlock.Config{}, func(b *bed) {
 			b.lay(nodes)
@@ -127,7 +128,7 @@ func TestVerdicts(t *testing.T) {
 			}
 			who, on := i.Holder()
 			if want == redlock.VerdictHeld {
-				assert.Equal(b, fingerprint("A"), who, nodes)
+				assert.Equal(b, fingerprint(laid("A")), who, nodes)
 				assert.Equal(b, strings.Count(nodes, "A"), on, nodes)
 			} else {
 				assert.Empty(b, who, nodes)
@@ -141,10 +142,13 @@ func TestVerdicts(t *testing.T) {
 					assert.ErrorContains(b, n.Err, "no answer within 200ms")
 					assert.Empty(b, n.Value())
 				case 'T':
-					assert.ErrorContains(b, n.Err, "another type, which is not a lock")
+					assert.EqualError(b, n.Err, "has a list under this key, which is not a lock")
+					assert.ErrorIs(b, n.Err, redlock.ErrForeign)
+					assert.Equal(b, "it is a list", n.Foreign())
 					assert.Empty(b, n.Value())
 				default:
-					assert.Equal(b, nodes[m:m+1], n.Value())
+					assert.Equal(b, laid(nodes[m:m+1]), n.Value())
+					assert.Empty(b, n.Foreign())
 				}
 			}
 			for m := range nodes {
@@ -152,8 +156,11 @@ func TestVerdicts(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, "unknown free held split Verdict(9)", fmt.Sprint(redlock.VerdictUnknown, redlock.VerdictFree, redlock.VerdictHeld, redlock.VerdictSplit, redlock.Verdict(9)))
+	assert.Equal(t, "unknown free held split foreign Verdict(9)", fmt.Sprint(redlock.VerdictUnknown, redlock.VerdictFree, redlock.VerdictHeld, redlock.VerdictSplit, redlock.VerdictForeign, redlock.Verdict(9)))
 }
+
+// laid is the value of a lock that a test can tell from others by its letter.
+func laid(letter string) string { return letter + "0000000-0000-4000-8000-000000000000" }
 
 // lay puts the nodes into the state that TestVerdicts writes.
 func (b *bed) lay(nodes string) {
@@ -167,7 +174,7 @@ func (b *bed) lay(nodes string) {
 			_, err := b.redis(m).Push(key, "a list")
 			require.NoError(b, err)
 		default:
-			require.NoError(b, b.redis(m).Set(key, string(state)))
+			require.NoError(b, b.redis(m).Set(key, laid(string(state))))
 			b.redis(m).SetTTL(key, time.Minute)
 		}
 	}
@@ -180,6 +187,11 @@ func TestInspectAForeignKey(t *testing.T) {
 		n := b.inspect(b.lock).Nodes[0]
 		assert.Equal(b, fingerprint("somebody else"), n.Holder)
 		assert.Negative(b, n.TTL)
+		assert.Equal(b, "its value is no UUID, and it never expires", n.Foreign())
+		b.redis(0).SetTTL(key, time.Minute)
+		assert.Equal(b, "its value is no UUID", b.inspect(b.lock).Nodes[0].Foreign())
+		require.NoError(b, b.redis(0).Set(key, laid("A")))
+		assert.Equal(b, "it never expires", b.inspect(b.lock).Nodes[0].Foreign())
 		require.NoError(b, b.redis(0).Set(key, ""))
 		i := b.inspect(b.lock)
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())

@@ -30,20 +30,29 @@ func newJournal(logger *slog.Logger) *journal {
 	return &journal{logger: logger, entries: make(chan func(), backlog), done: make(chan struct{})}
 }
 
-func (j *journal) start() {
-	j.writing.Go(func() {
-		for {
-			select {
-			case e := <-j.entries:
-				j.write(e)
-			case <-j.done:
-				for len(j.entries) > 0 {
-					j.write(<-j.entries)
-				}
-				return
-			}
+func (j *journal) start() { j.writing.Go(j.run) }
+
+// run calls the readers until the journal is closed. A reader that ends its goroutine, as
+// a failed require of a test does, leaves the rest of the entries to a new one.
+func (j *journal) run() {
+	exited := true
+	defer func() {
+		if exited {
+			j.writing.Go(j.run)
 		}
-	})
+	}()
+	for {
+		select {
+		case e := <-j.entries:
+			j.write(e)
+		case <-j.done:
+			for len(j.entries) > 0 {
+				j.write(<-j.entries)
+			}
+			exited = false
+			return
+		}
+	}
 }
 
 // write survives a panic of the reader: it is not ours, and nobody could catch it.

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
@@ -12,12 +13,39 @@ func (l *Lock) end(cause error) bool {
 	if l.cause != nil {
 		return false
 	}
+	l.setCause(cause)
+	l.r.keeper.forget(l)
+	l.listenNoMore()
+	return true
+}
+
+// setCause records why the lock ended and ends its contexts; mu is held.
+func (l *Lock) setCause(cause error) {
 	l.cause = cause
 	if l.cancel != nil {
 		l.cancel(cause)
 	}
-	l.r.keeper.forget(l)
-	return true
+	if l.cancelDo != nil {
+		l.cancelDo(cause)
+	}
+}
+
+// endIfOver ends the lock if Until has come by now; mu is held. The caller need not wait
+// until the keeper has had its turn on a processor.
+func (l *Lock) endIfOver(now time.Time) {
+	if l.cause == nil && !now.Before(l.until) {
+		l.lose(ErrExpired)
+	}
+}
+
+// endWithLock has cancel called when the lock ends, in the same step as Context.
+func (l *Lock) endWithLock(cancel context.CancelCauseFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancelDo = cancel
+	if l.cause != nil {
+		cancel(l.cause)
+	}
 }
 
 // endNow ends the lock for its holder and leaves it with the keeper, so that Close
@@ -26,10 +54,7 @@ func (l *Lock) endNow(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause == nil {
-		l.cause = cause
-		if l.cancel != nil {
-			l.cancel(cause)
-		}
+		l.setCause(cause)
 	}
 }
 
@@ -95,7 +120,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 			}
 		}
 	}
-	round := l.r.submit(quorum.Spec[command]{Op: release, Nodes: asked, KeepUntil: keys})
+	round := l.r.submit(quorum.Spec[command]{Op: release, Nodes: asked, Sure: true, KeepUntil: keys})
 	l.order.Unlock()
 	round.Listen()
 	return round
@@ -104,6 +129,12 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 // startExtend hands an extension to the lanes, unless the lock has ended; then
 // it returns the cause. asked tells that the ttl is a caller's wish, for KeepAlive
 // to go on with.
+//
+// A caller waits for NodeTimeout. A renewal keeps nobody waiting, so it may take the
+// validity that is left: what a node answers before that counts, and after that
+// nothing more is sent. The nodes begin to count the ttl when the extension reaches
+// them, which is never before round.Start, so however long the answer takes, a
+// majority has the key until Start + ttl.
 func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[command])) (*quorum.Round[command], error) {
 	l.order.Lock()
 	if l.bid.first != nil && l.bid.sentToAll() {
@@ -111,9 +142,7 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 	}
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
-	if l.cause == nil && !now.Before(l.until) {
-		l.lose(ErrExpired)
-	}
+	l.endIfOver(now)
 	if cause := l.cause; cause != nil {
 		l.mu.Unlock()
 		l.order.Unlock()
@@ -122,10 +151,16 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 	if asked {
 		l.ttl = ttl
 	}
-	l.outlive(now.Add(ttl))
+	within := l.r.cfg.NodeTimeout
+	if !asked {
+		within = l.until.Sub(now)
+	}
+	l.outlive(now.Add(within).Add(ttl)) // as the lanes may send it as late as that
 	l.mu.Unlock()
 	round := l.r.submit(quorum.Spec[command]{
 		Op:      l.command(kindExtend, ttl),
+		Sure:    true,
+		Within:  within,
 		Decided: decided,
 		Done:    func(round *quorum.Round[command]) { l.topUp(round, ttl) },
 	})
@@ -165,6 +200,8 @@ func (l *Lock) extended(round *quorum.Round[command], ttl time.Duration) error {
 			l.r.keeper.endAt(l, until)
 		}
 		return nil
+	case tally.Outcome() == quorum.Open:
+		return l.r.quorumError(round, nil, nil) // its caller left
 	case tally.Rejected():
 		l.lose(ErrNotHeld)
 		return l.r.quorumError(round, ErrNotHeld, nil)
@@ -224,7 +261,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, place *stance) {
 }
 
 func (l *Lock) command(k kind, ttl time.Duration) command {
-	c := command{kind: k, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
+	c := command{kind: k, r: l.r, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
 	if k == kindRelease {
 		c.queue = flagOf(l.name.(string))
 	}

@@ -36,8 +36,10 @@ type Lock struct {
 	released bool          // let go of: the release has been sent
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+	cancelDo context.CancelCauseFunc // ends the context of the function that Do runs
 
 	keepAlive bool
+	notice    *notice // nil until the first renewal
 
 	wait   *wait // that it was won with; nil: none
 	passed bool  // its line goes on; the turns', under their lock
@@ -89,15 +91,42 @@ func (l *Lock) Until() time.Time {
 	return l.until
 }
 
+// Valid reports whether the lock is still held by all that this process knows: it has not
+// ended, and Until is not reached on the Redlock's clock. It asks no node. It is never
+// late: it reads the clock itself, and reports false from Until on even if nothing else
+// has noticed yet, as after a pause of the process. It then ends the lock, whose Context is
+// done with ErrExpired when Valid returns. A lock that is not valid never is again.
+//
+// Call it right before each action that the lock protects; that is the shortest way
+// from a look at the clock to the action. A process that is paused in between acts late
+// all the same, which only a fencing token prevents. On Linux the clock stands still while
+// the machine is suspended, and Valid knows nothing of that time.
+func (l *Lock) Valid() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endIfOver(l.r.cfg.Clock.Now())
+	return l.cause == nil
+}
+
 // Context is done when the lock is released, lost or out of validity;
 // context.Cause says which: ErrReleased, ErrNotHeld, ErrExpired or ErrClosed. It
-// carries the values of the context that the lock was acquired with, and neither
-// its deadline nor its end.
+// carries the values of the context that the lock was acquired with, and the lock
+// itself, for FromContext.
+//
+// It has neither the deadline nor the end of the context that the lock was acquired with:
+// it outlives a request, and KeepAlive renews the lock until it is released. The example
+// has the pattern for work that is to end with either of the two. Do does it in one call.
+//
+// A goroutine ends it at Until, by a timer. How soon after Until that is depends on the
+// scheduler: usually some microseconds, but the goroutine waits for a processor like any
+// other, and a process that was stopped can act once more before it runs. Where such a
+// delay can exceed the drift margin, call Valid before each action. docs/safety.md has
+// measurements.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(l.values))
+		l.ctx, l.cancel = context.WithCancelCause(&carrier{context.WithoutCancel(l.values), l})
 		if l.cause != nil {
 			l.cancel(l.cause)
 		}
@@ -112,9 +141,10 @@ func (l *Lock) Context() context.Context {
 //
 // Errors: ErrNotHeld if a majority no longer has our value, and ErrExpired if
 // validity ended before they answered; the lock has then ended. ErrNoQuorum if
-// too few nodes answered: the lock goes on until Until, which is as it was,
-// though some keys may live longer. If the lock had ended before, its cause, and
-// nobody is asked. An error that names an argument changes nothing.
+// too few nodes answered, and ctx's cause if ctx ended before that was certain:
+// the lock goes on until Until, which is as it was, though some keys may live
+// longer. If the lock had ended before, its cause, and nobody is asked. An error that
+// names an argument changes nothing.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if ctx == nil {
 		return errNilContext
@@ -133,7 +163,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	round.Wait(ctx)
 	err = l.extended(round, ttl)
-	if failed, ok := err.(*QuorumError); ok && ctx.Err() != nil {
+	if failed, ok := err.(*QuorumError); ok {
 		failed.Cause = context.Cause(ctx)
 	}
 	return err
@@ -142,8 +172,9 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // Release gives the lock up: its context ends, and the key is deleted on every
 // node that has our value. It takes one round trip, never longer than
 // Config.NodeTimeout, and runs whatever ctx says; only ctx's values are used.
-// Nodes that do not answer are asked again in the background until the ttl of
-// the key is over.
+// If connections break, so that there is no majority, it asks those nodes again
+// within that time. Nodes that do not answer are asked again in the background
+// until the ttl of the key is over.
 //
 // The lock has ended whatever Release returns. Nil: a majority had our value
 // until now, so the lock was held to the end. ErrNotHeld: a majority did not
@@ -159,10 +190,8 @@ func (l *Lock) Release(ctx context.Context) error {
 	defer l.r.attempts.Done()
 
 	l.mu.Lock()
+	l.endIfOver(l.r.cfg.Clock.Now())
 	lost := l.cause
-	if lost == nil && !l.r.cfg.Clock.Now().Before(l.until) {
-		lost = ErrExpired // the keeper is about to find out
-	}
 	l.mu.Unlock()
 	round := l.letGo(ErrReleased)
 	if round == nil {

@@ -330,16 +330,16 @@ func TestKeepAliveRenewsAtAThirdOfTheTtl(t *testing.T) {
 		l.KeepAlive() // again: nothing
 		b.settle()
 		for i := range 5 {
-			b.commands(i)
+			b.asked(i)
 		}
 		start := time.Now()
 		for n := 1; n <= 20; n++ {
 			time.Sleep(time.Until(start.Add(time.Duration(n)*3*time.Second - time.Millisecond)))
 			b.settle()
-			assert.Empty(t, b.commands(0), "too early")
+			assert.Empty(t, b.asked(0), "too early")
 			time.Sleep(2 * time.Millisecond)
 			b.settle()
-			assert.Equal(t, []string{"EVALSHA"}, b.commands(0))
+			assert.Equal(t, []string{"EVALSHA"}, b.asked(0))
 			assert.Equal(t, until(start.Add(time.Duration(n)*3*time.Second), 9*time.Second), l.Until())
 		}
 		// It goes on with the ttl last asked for.
@@ -396,7 +396,7 @@ func TestNothingRenewsAfterRelease(t *testing.T) {
 			}
 			b.settle()
 			for i := range 5 {
-				sent := b.commands(i)
+				sent := b.asked(i)
 				n := len(sent)
 				require.NotEmpty(t, sent)
 				assert.Equal(t, "EVALSHA", sent[n-1])
@@ -404,7 +404,7 @@ func TestNothingRenewsAfterRelease(t *testing.T) {
 			assert.Empty(t, b.has(key))
 			time.Sleep(time.Second)
 			for i := range 5 {
-				assert.Empty(t, b.commands(i))
+				assert.Empty(t, b.asked(i))
 			}
 		}
 	})
@@ -585,11 +585,8 @@ func TestTheLogTellsOfALossAndOfNoValue(t *testing.T) {
 		value = l.Value()
 		l.KeepAlive()
 		b.settle()
-		b.stall(0, 1, 2)
+		b.masters.Kill(0, 1, 2)
 		<-l.Context().Done()
-		for i := range 3 {
-			b.masters.Master(i).Resume()
-		}
 		require.NoError(t, r.Close())
 	})
 	assert.Contains(t, log.String(), "lock lost")

@@ -5,49 +5,162 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/quorumlock/redlock/clock"
 )
 
-func TestMarkers(t *testing.T) {
-	now := time.UnixMilli(1_000_000)
-	s := sighting{identity: identity{"run", "replication"}, now: now, promoted: true}
+func TestGuardWritesIdentityRecords(t *testing.T) {
+	const never = -1
+	sent := time.Now()
+	now := time.UnixMilli(1_000_000) // by the server's clock
 	for _, c := range []struct {
 		name, text string
-		new        bool
+		known      time.Duration // how long ago it took over, as far as we know
 		stranger   bool
-		since      time.Duration // -1: not known
-		remark     string
+		since      time.Duration
+		record     string
 	}{
-		{"none", "", false, false, -1, "run:replication 0"},
-		{"none, and we know who was there", "", true, false, -1, "run:replication 1000000"},
-		{"its own", "run:replication 990000", false, false, 10 * time.Second, ""},
-		{"its own, from the future", "run:replication 1990000", false, false, 0, ""},
-		{"its own, without a time", "run:replication 0", false, false, -1, ""},
-		{"its own, without a time, and we know who was there", "run:replication 0", true, false, -1, "run:replication 1000000"},
-		{"another's", "other:replication 990000", false, true, -1, "run:replication 1000000"},
-		{"from before it was promoted", "run:other 990000", false, true, -1, "run:replication 1000000"},
-		{"garbage", "garbage", false, false, -1, "run:replication 0"},
-		{"garbage for a time", "run:replication x", false, false, -1, "run:replication 0"},
-		{"a negative time", "run:replication -5", false, false, -1, "run:replication 0"},
-		{"an absurd time", "run:replication 9223372036854775807", false, false, 0, ""},
+		{"none", "", never, false, never, "run:replication 0"},
+		{"none, and we know of a takeover", "", 0, false, never, "run:replication 1000000"},
+		{"none, and we knew before", "", 10 * time.Second, false, never, "run:replication 990102"},
+		{"none, and we shall know", "", -time.Second, false, never, "run:replication 1000000"},
+		{"its own", "run:replication 990000", never, false, 10 * time.Second, ""},
+		{"its own, from the future", "run:replication 1990000", never, false, 0, ""},
+		{"its own, without a date", "run:replication 0", never, false, never, ""},
+		{"its own, without a date, and we know of a takeover", "run:replication 0", 10 * time.Second, false, never, "run:replication 990102"},
+		{"its own, void", "run:replication 900000", 10 * time.Second, false, 100 * time.Second, "run:replication 990102"},
+		{"another's", "other:replication 990000", never, true, never, "run:replication 1000000"},
+		{"another's, and we know of a takeover", "other:replication 990000", 10 * time.Second, true, never, "run:replication 990102"},
+		{"from before it was promoted", "run:other 990000", never, true, never, "run:replication 1000000"},
+		{"garbage", "garbage", never, false, never, "run:replication 0"},
+		{"garbage for a time", "run:replication x", never, false, never, "run:replication 0"},
+		{"a negative time", "run:replication -5", never, false, never, "run:replication 0"},
+		{"an absurd time", "run:replication 9223372036854775807", never, false, 0, ""},
 	} {
-		s.mark = readMarker(c.text)
+		s := &server{
+			guard:    &guard{period: time.Minute, drift: clock.DefaultDrift},
+			sighting: sighting{identity: identity{"run", "replication"}, role: "master", promoted: true, now: now, mark: readMarker(c.text)},
+			void:     marker{"run:replication", 900000},
+		}
+		if c.known != never {
+			s.changed = sent.Add(-c.known)
+		}
 		assert.Equal(t, c.stranger, s.stranger(), c.name)
 		since, ok := s.dated()
-		assert.Equal(t, c.since >= 0, ok, c.name)
+		assert.Equal(t, c.since != never, ok, c.name)
 		if ok {
 			assert.Equal(t, c.since, since, c.name)
 		}
-		assert.Equal(t, c.remark, s.remark(c.new), c.name)
+		assert.Equal(t, c.record, s.record(sent), c.name)
+		s.role = "slave"
+		assert.Empty(t, s.record(sent), "a replica cannot be written to")
 	}
+	s := &server{guard: &guard{}, sighting: sighting{identity: identity{"run", "replication"}, role: "master", now: now}}
 	// A master's replication id changes too when a first replica comes, for a backup.
-	s.promoted, s.mark = false, readMarker("run:other 990000")
+	s.mark = readMarker("run:other 990000")
 	assert.False(t, s.stranger())
-	assert.Equal(t, "run:replication 990000", s.remark(false))
+	since, ok := s.dated()
+	assert.True(t, ok, "it is the same server")
+	assert.Equal(t, 10*time.Second, since)
+	assert.Empty(t, s.record(sent))
+	s.now, s.mark = time.UnixMicro(1_000_000_001), readMarker("other:replication 1")
+	assert.Equal(t, "run:replication 1000001", s.record(sent), "not before it was found")
 	s.now = time.Time{}
-	assert.Empty(t, s.remark(true), "without the guard nobody asked")
+	assert.Empty(t, s.record(sent), "without the guard nobody asked")
 }
 
-func TestWhoFollowsWhom(t *testing.T) {
+// What a client believes of the date in a server's own record, by when it last saw the
+// server before it.
+func TestGuardHeedsDates(t *testing.T) {
+	const ms = time.Millisecond
+	start := time.Now()
+	const took = 100 * ms // from the question to the answer
+	for _, c := range []struct {
+		name      string
+		before    string        // the identity that was there; empty: nobody knows
+		mark      string        // what the record said then
+		heard     time.Duration // for how long before the question the last answer had been read
+		promoted  bool
+		now       string        // the record
+		changed   time.Duration // how long before the answer was read it took over; -1: never
+		void, new bool
+	}{
+		{"a first deployment", "", "", 0, false, "", -1, false, true},
+		{"first met, and once a replica", "", "", 0, true, "", 0, false, true},
+		{"first met, once a replica, and undated", "", "", 0, true, "run:id 0", 0, false, true},
+		{"first met, and another's record", "", "", 0, false, "other:id 999000", 0, false, true},
+		{"first met, and dated", "", "", 0, false, "run:id 999000", time.Second, false, false},
+		{"first met, once a replica, and dated", "", "", 0, true, "run:id 999000", time.Second, false, false},
+		{"another's place, undated", "other:id", "", time.Hour, false, "", 0, false, true},
+		{"another's place, dated since", "other:id", "", time.Hour, false, "run:id 999000", time.Second, false, false},
+		{"another's place, dated before", "other:id", "", time.Second, false, "run:id 990000", 0, true, true},
+		{"another's place, dated when it was seen", "other:id", "", time.Second, false, "run:id 999000", 0, true, true},
+		{"another's place, dated since unless its clock is slow", "other:id", "", 10*time.Second + 50*ms, false, "run:id 990000", 0, true, true},
+		{"another's place, dated since by a slow clock, too", "other:id", "", 10*time.Second + 103*ms, false, "run:id 990000", 10 * time.Second, false, false},
+		{"its own place after it was a replica", "run:other", "", time.Hour, true, "", 0, false, true},
+		{"the same, undated", "run:id", "run:id 0", time.Hour, false, "run:id 0", -1, false, false},
+		{"the same, and somebody has dated it", "run:id", "run:id 0", time.Second, false, "run:id 999000", time.Second, false, false},
+		{"the same, and the date is no news", "run:id", "run:id 999000", time.Second, false, "run:id 999000", -1, false, false},
+	} {
+		g := &guard{period: time.Minute, drift: clock.DefaultDrift, journal: newJournal(nil), nodes: make([][]*server, 1), behind: make([]bool, 1)}
+		s := g.at(0, "node", "addr")
+		sent := start
+		read := sent.Add(took)
+		now := sighting{
+			identity: identity{"run", "id"}, role: "master", uptime: time.Hour, promoted: c.promoted,
+			now: time.UnixMilli(1_000_000), mark: readMarker(c.now),
+		}
+		if c.before != "" {
+			s.known, s.heard = true, sent.Add(-c.heard)
+			s.identity, s.mark = marker{id: c.before}.identity(), readMarker(c.mark)
+		}
+		_, record := s.meet(now, sent, read)
+		if c.changed < 0 {
+			assert.Zero(t, s.changed, c.name)
+		} else {
+			assert.Equal(t, c.changed, read.Sub(s.changed), c.name)
+		}
+		assert.Equal(t, c.void, s.void == s.mark && s.mark != marker{}, c.name)
+		assert.Equal(t, c.new, record != "", "%s: %s", c.name, record)
+	}
+}
+
+// Two witnesses of one takeover write different dates. The later one stays: neither moves
+// its own date back, and neither moves it again and again.
+func TestGuardWitnessesAgreeOnADate(t *testing.T) {
+	start := time.Now()
+	var record string
+	g := &guard{period: time.Minute, drift: clock.DefaultDrift, journal: newJournal(nil), nodes: make([][]*server, 2), behind: make([]bool, 2)}
+	first, second := g.at(0, "first", "addr"), g.at(1, "second", "addr")
+	written, last := 0, start
+	look := func(s *server, after time.Duration) {
+		at := start.Add(after)
+		now := sighting{
+			identity: identity{"run", "id"}, role: "master", uptime: time.Hour, promoted: true,
+			now: time.UnixMilli(1_000_000).Add(after), mark: readMarker(record),
+		}
+		if _, r := s.meet(now, at, at.Add(time.Duration(written)*time.Millisecond)); r != "" {
+			record, last = r, at
+			written++
+		}
+	}
+	early := ""
+	look(first, 0)
+	early, record = record, ""
+	look(second, 500*time.Millisecond)
+	record = early // it arrives last
+	for i := range 20 {
+		look(second, time.Duration(i+1)*time.Second)
+		look(first, time.Duration(i+1)*time.Second+time.Second/2)
+	}
+	assert.Equal(t, 3, written)
+	assert.Equal(t, time.Second, last.Sub(start), "the second at its next look")
+	assert.False(t, first.changed.Before(start.Add(500*time.Millisecond)))
+	assert.InDelta(t, 500, second.changed.Sub(start).Milliseconds(), 50)
+	assert.InDelta(t, 500, first.changed.Sub(start).Milliseconds(), 50)
+}
+
+func TestGuardTellsAServerFromItsSuccessor(t *testing.T) {
 	now := sighting{identity: identity{"run", "replication"}}
 	assert.False(t, now.follows(identity{"run", "replication"}))
 	assert.True(t, now.follows(identity{"other", "replication"}))

@@ -2,19 +2,27 @@ package redlock
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// heard takes what a node has answered.
-func (w *wait) heard(node int, a answer) {
+// heard takes what a node has answered to a command that had this ticket.
+func (w *wait) heard(node int, ticket int64, a answer) {
 	now := w.r.cfg.Clock.Now()
-	behind := a.tail > 0 && w.r.tickets.behind(a.tail, now.UnixMicro())
+	behind := a.tail > 0 && w.r.tickets.behind(a.tail, now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	stood := w.stands()
 	s := &w.nodes[node]
+	s.mute = false
+	w.looking = w.looking && node != w.looked
+	if w.gaveUp(ticket) {
+		return // behind this command
+	}
+	stood := w.stands()
+	w.foreign.heard(a, now)
 	s.asked, s.plain, s.in = false, false, a.verdict != answerGranted && !s.early
 	s.early = false
 	s.until = time.Time{}
@@ -22,9 +30,15 @@ func (w *wait) heard(node int, a answer) {
 	case a.verdict == answerFree || a.verdict == answerFenced:
 		w.free(node)
 	case a.left >= 0 && a.left < millis(forever):
-		s.until = now.Add(time.Duration(a.left+1)*time.Millisecond + patience(a))
+		s.until = now.Add(clock.Sum(fromMillis(a.left+1), patience(a)))
 	}
-	if a.verdict == answerAhead {
+	switch {
+	case a.left == leftMissed && a.verdict != answerHeld:
+		// Other nodes have not been asked, and wait for the same one. To try at once makes them
+		// go on at the same time as this one; otherwise each waiter that did not come costs
+		// a second on this node, and then another one on those.
+		w.doubt(now)
+	case a.verdict == answerAhead && !s.until.IsZero():
 		w.doubt(s.until)
 	}
 	// Whose ticket is higher by our clock than now would have come after us all the same. Who
@@ -72,10 +86,11 @@ func (w *wait) doubt(until time.Time) {
 func (w *wait) woken(node int, ticket int64) bool {
 	now := w.r.cfg.Clock.Now()
 	w.mu.Lock()
-	if ticket < w.first || w.past(now) {
+	if w.gaveUp(ticket) || w.past(now) {
 		w.mu.Unlock()
 		return false
 	}
+	w.foreign.woken()
 	lock := w.lock
 	w.free(node)
 	w.signal()
@@ -85,6 +100,30 @@ func (w *wait) woken(node int, ticket int64) bool {
 	}
 	return true
 }
+
+// second takes a node's message that we are behind somebody whom it has woken, and has us
+// look when its time is over: it may be dead, and nobody else may come.
+func (w *wait) second(ticket int64) {
+	at := w.r.cfg.Clock.Now().Add(yield + inOrder)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ticket >= w.first && at.Before(w.look) {
+		w.look = at
+		w.signal()
+	}
+}
+
+// left reports that the nodes have been, or are being, told that the entry with this
+// ticket is given up.
+func (w *wait) left(ticket int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.ended.IsZero() || w.gaveUp(ticket)
+}
+
+// gaveUp reports that the wait has given up its entry with this ticket, or will not have
+// one; mu is held.
+func (w *wait) gaveUp(ticket int64) bool { return w.phase == outside || ticket < w.first }
 
 // past reports that no message of a node can be late any more; mu is held.
 func (w *wait) past(now time.Time) bool { return !w.ended.IsZero() && now.Sub(w.ended) >= lateFor }
@@ -99,13 +138,14 @@ func (w *wait) forgotten(now time.Time) bool {
 // otherwise does not take it back: it may have been given before.
 func (w *wait) free(node int) { w.nodes[node].free = true }
 
-// owes takes note of what a try in vain is given back with: a place is asked for by the
-// same command, for as long as that is repeated.
-func (w *wait) owes(some, others []bool, until time.Time) {
+// owes takes note of until when the command is repeated that gives back what a try took,
+// and of the nodes that it asks for a place.
+func (w *wait) owes(until time.Time, places ...[]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ask(some)
-	w.ask(others)
+	for _, nodes := range places {
+		w.ask(nodes)
+	}
 	w.owed = until
 }
 
@@ -136,15 +176,36 @@ func (w *wait) failed(round *quorum.Round[command]) {
 	ballots := round.Ballots()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.gaveUp(round.Op().stance.number) {
+		return
+	}
 	for _, b := range ballots {
-		if s := &w.nodes[b.Node]; b.Final == quorum.Failed && s.asked {
+		s := &w.nodes[b.Node]
+		if b.Final != quorum.Failed {
+			continue
+		}
+		sent := !errors.Is(b.Err, quorum.ErrNotSent)
+		// A look that its lane could not send in time has shown nothing either.
+		mute := sent || round.Op().kind == kindStand
+		s.mute = s.mute || mute
+		if w.looking && b.Node == w.looked && mute {
+			w.looking = false
+			if !w.allMute() { // the look has shown nothing: the next node is asked at once
+				w.look, w.pause = now, w.pause/2
+			}
+		}
+		if s.asked {
 			s.asked, s.early, s.again = false, false, now.Add(again)
-			if errors.Is(b.Err, quorum.ErrNotSent) {
+			if !sent {
 				s.again = now
 			}
 		}
 	}
 	w.signal()
+}
+
+func (w *wait) allMute() bool {
+	return !slices.ContainsFunc(w.nodes, func(s standing) bool { return !s.mute })
 }
 
 // denied takes note that a node does not let us queue, with an error if it just said so.
@@ -159,25 +220,72 @@ func (w *wait) denied(node int, err error) {
 
 // tried takes note that a try was in vain, for which reason, and sets the pause until the
 // next one that nobody wakes us for; backoff is for so many in a row. Those who listen may
-// need a moment when they are fresh.
-func (w *wait) tried(reason error, backoff func(tries int) time.Duration, fresh bool) {
+// need a moment when they are fresh; prompted is of the step. A try that found no majority in time ends the wait's
+// queue entry: its give-back has removed it (giveBack).
+func (w *wait) tried(reason error, prompted bool, backoff func(tries int) time.Duration, fresh bool) {
 	now := w.r.cfg.Clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tries++
-	w.poor = reason != ErrHeld
 	pause := backoff(w.tries)
+	if reason != ErrHeld {
+		w.stepOut(now, pause)
+		return
+	}
+	w.vain = 0
 	w.notBefore = time.Time{}
-	switch {
-	case w.poor:
-		w.notBefore = now.Add(pause)
-	case w.tries > 2: // others are quicker; but never as fast as nodes answer
+	if w.tries > 2 { // others are quicker; but never as fast as nodes answer
 		w.notBefore = now.Add(min(pause, firstPause))
+	}
+	if prompted { // somebody was quicker; it may be one who does not wake us
+		w.pause, w.look = firstLook, now.Add(firstLook)
 	}
 	if fresh {
 		pause = max(pause, introduction)
 	}
 	w.poll = now.Add(pause)
+}
+
+// stepOut has the wait stay outside of the queue until a majority answers, after a turn
+// that found none in time. The first such turn may be an accident. After each further one
+// in a row the wait stays out for twice as long, as its turns hold the others up for about
+// a NodeTimeout each. mu is held.
+func (w *wait) stepOut(now time.Time, pause time.Duration) {
+	w.phase = outside
+	w.poll = now.Add(pause)
+	if w.vain++; w.vain > 1 {
+		w.poll = now.Add(max(pause, min(w.r.cfg.NodeTimeout<<min(w.vain-1, 16), lastLook)))
+	}
+	w.foreign.forget()
+}
+
+// begin is stepOut for a wait whose first attempt found no majority, before it had a turn.
+func (w *wait) begin(backoff func(tries int) time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.phase, w.tries = outside, 1
+	w.poll = w.r.cfg.Clock.Now().Add(backoff(1))
+}
+
+// answered takes note of whether a majority has answered a probe. If so the wait queues
+// again, as a newcomer does: those who came meanwhile are ahead.
+func (w *wait) answered(majority bool, backoff func(tries int) time.Duration) {
+	now := w.r.cfg.Clock.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tries++
+	w.poll = now.Add(backoff(w.tries))
+	if !majority {
+		return
+	}
+	w.phase = queued
+	w.ticket = w.r.tickets.next(now)
+	w.first, w.raises, w.raise = w.ticket, 0, false
+	w.freed, w.some, w.notBefore = 0, time.Time{}, time.Time{}
+	w.pause, w.look = firstLook, now.Add(firstLook)
+	for i := range w.nodes {
+		w.nodes[i] = standing{mute: w.nodes[i].mute, plain: w.nodes[i].plain}
+	}
 }
 
 // signal has whoever waits ask what is next; mu is held.

@@ -32,13 +32,15 @@ const (
 	sleep action = iota
 	try          // to take the key, on all nodes
 	stand        // in the queue of some nodes
+	probe        // whether a majority answers
 )
 
 // step is what is to be done at a time.
 type step struct {
-	do    action
-	at    time.Time
-	nodes []bool // to stand on
+	do       action
+	at       time.Time
+	nodes    []bool // to stand on
+	prompted bool   // a majority has woken us
 }
 
 // next decides what is to be done, and takes note that it will be if its time has come.
@@ -52,10 +54,24 @@ func (w *wait) next(now time.Time, hears, counts func(node int) bool, ends time.
 	}
 	n := len(w.nodes)
 	need := quorum.Size(n)
+	if w.phase == outside {
+		at := w.poll
+		if !w.ends.IsZero() && w.ends.Before(at) {
+			at = w.ends
+		}
+		if now.Before(at) {
+			return step{do: sleep, at: at}
+		}
+		w.ends = time.Time{}
+		return step{do: probe}
+	}
+	if w.foreign.found(now) {
+		w.r.foreigners.note(w.name, now)
+	}
 	if w.raise {
 		w.raise = false
 		w.raises++
-		w.ticket = w.r.tickets.next(now.UnixMicro())
+		w.ticket = w.r.tickets.next(now)
 		all := slices.Repeat([]bool{true}, n)
 		w.ask(all)
 		return step{do: stand, nodes: all}
@@ -94,7 +110,13 @@ func (w *wait) next(now time.Time, hears, counts func(node int) bool, ends time.
 	if free >= need {
 		consider(try, w.notBefore, nil)
 	}
-	if hearing < need || w.poor {
+	if !w.foreign.suspect.IsZero() {
+		consider(sleep, w.foreign.suspect.Add(onePicture), nil)
+	}
+	if w.foreign.near(now) && w.foreign.first {
+		consider(try, w.poll, nil)
+	}
+	if hearing < need {
 		consider(try, w.poll, nil)
 		if !w.ends.IsZero() {
 			consider(try, w.ends, nil)
@@ -117,12 +139,15 @@ func (w *wait) next(now time.Time, hears, counts func(node int) bool, ends time.
 		best.do = sleep
 	case best.do == try:
 		w.ends = time.Time{}
+		best.prompted = free >= need
 		w.trying()
 	case best.nodes == nil:
 		best.nodes = make([]bool, n)
-		w.looked = (w.looked + 1) % n
-		best.nodes[w.looked] = true
+		w.lookOn(best.nodes)
 		w.pause = min(2*w.pause, lastLook, fullLook/time.Duration(n))
+		if w.foreign.near(now) {
+			w.pause = firstLook // nobody tells us when we are the first
+		}
 		w.look = now.Add(w.pause)
 		w.ask(best.nodes)
 	default:
@@ -130,6 +155,19 @@ func (w *wait) next(now time.Time, hears, counts func(node int) bool, ends time.
 		w.ask(best.nodes)
 	}
 	return best
+}
+
+// lookOn chooses the node to look at: the next that answered last. Those before it are asked
+// on the way, as they may answer again. mu is held.
+func (w *wait) lookOn(nodes []bool) {
+	w.looking = true
+	for range nodes {
+		w.looked = (w.looked + 1) % len(nodes)
+		nodes[w.looked] = true
+		if !w.nodes[w.looked].mute {
+			return
+		}
+	}
 }
 
 // ask takes note that nodes are asked for a place; mu is held.

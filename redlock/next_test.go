@@ -71,10 +71,16 @@ func TestWhatIsNext(t *testing.T) {
 		"a majority is heard, no poll":            {hears: not(0, 1), set: func(w *wait) { w.poll = in(ms) }, do: sleep, at: 10 * time.Second},
 		"a minority is heard, poll":               {hears: not(0, 1, 2), set: func(w *wait) { w.poll = in(ms) }, do: sleep, at: ms},
 		"at once, if it never tried":              {hears: none, do: try},
-		"without a quorum, poll":                  {set: func(w *wait) { w.poor, w.poll = true, in(ms) }, do: sleep, at: ms},
+		"outside, a pause":                        {set: func(w *wait) { w.phase, w.poll = outside, in(ms) }, do: sleep, at: ms},
+		"outside, after the pause":                {set: func(w *wait) { w.phase, w.poll = outside, now }, do: probe},
+		"outside, whatever is free":               {nodes: []standing{free, free, free}, set: func(w *wait) { w.phase, w.poll, w.raise = outside, in(ms), true }, do: sleep, at: ms},
 		"a quarantine ends, with a quorum":        {ends: in(3 * time.Second), do: sleep, at: 3 * time.Second},
-		"a quarantine ends, without":              {set: func(w *wait) { w.poor, w.poll = true, in(time.Minute) }, ends: in(3 * time.Second), do: sleep, at: 3 * time.Second},
-		"a quarantine has ended, without":         {set: func(w *wait) { w.poor, w.poll, w.ends = true, in(time.Minute), in(-1) }, do: try},
+		"a quarantine ends, without":              {set: func(w *wait) { w.phase, w.poll = outside, in(time.Minute) }, ends: in(3 * time.Second), do: sleep, at: 3 * time.Second},
+		"a quarantine has ended, without":         {set: func(w *wait) { w.phase, w.poll, w.ends = outside, in(time.Minute), in(-1) }, do: probe},
+		"it is time to look at one that answers":  {nodes: []standing{on, on, {in: true, mute: true}}, set: func(w *wait) { w.look = now }, do: stand, on: []int{2, 3}},
+		"at a foreign client's pace":              {set: func(w *wait) { w.foreign, w.poll = foreign{first: true, seen: now}, in(ms) }, do: sleep, at: ms},
+		"but only if we are the first":            {set: func(w *wait) { w.foreign, w.poll = foreign{seen: now}, in(ms) }, do: sleep, at: 10 * time.Second},
+		"a foreign client is suspected":           {set: func(w *wait) { w.foreign.suspect = in(-50 * ms) }, do: sleep, at: 150 * ms},
 		"it is time to look":                      {set: func(w *wait) { w.look = now }, do: stand, on: []int{2}},
 		"behind somebody":                         {set: func(w *wait) { w.raise = true }, do: stand, on: []int{0, 1, 2, 3, 4}},
 		"behind somebody, and free all the same":  {nodes: []standing{free, free, free}, set: func(w *wait) { w.raise = true }, do: stand, on: []int{0, 1, 2, 3, 4}},
@@ -137,11 +143,11 @@ func TestAWaitIsRaised(t *testing.T) {
 	w := somewhere()
 	w.nodes = make([]standing, len(w.nodes))
 	w.r.cfg.Clock = clock.System()
-	w.ticket = w.r.tickets.next(time.Now().UnixMicro())
+	w.ticket = w.r.tickets.next(time.Now())
 	raised := 0
 	for i := range 5 {
 		tail := time.Now().Add(time.Duration(i+1) * time.Hour).UnixMicro()
-		w.heard(0, answer{verdict: answerHeld, left: -1, tail: tail})
+		w.heard(0, w.ticket, answer{verdict: answerHeld, left: -1, tail: tail})
 		before := w.ticket
 		if w.next(time.Now(), all, all, time.Time{}); w.ticket > before {
 			raised++
@@ -154,9 +160,9 @@ func TestAWaitIsRaised(t *testing.T) {
 	w.r.cfg.Clock = clock.System()
 	w.nodes = make([]standing, len(w.nodes))
 	for i := range w.nodes {
-		w.heard(i, answer{verdict: answerHeld, left: -1})
+		w.heard(i, w.ticket, answer{verdict: answerHeld, left: -1})
 	}
-	w.heard(0, answer{verdict: answerHeld, left: -1, tail: time.Now().Add(time.Hour).UnixMicro()})
+	w.heard(0, w.ticket, answer{verdict: answerHeld, left: -1, tail: time.Now().Add(time.Hour).UnixMicro()})
 	assert.False(t, w.raise, "somebody whose clock is ahead came later")
 }
 
@@ -194,27 +200,59 @@ func TestPatience(t *testing.T) {
 }
 
 func TestTicketsGrow(t *testing.T) {
-	var tickets, old, end tickets
+	var tickets tickets
+	us := func(n int) time.Time { return in(time.Duration(n) * time.Microsecond) }
 	t0 := now.UnixMicro()
-	assert.Equal(t, t0, tickets.next(t0))
-	assert.Equal(t, t0+1, tickets.next(t0), "in the same microsecond")
-	assert.Equal(t, t0+2, tickets.next(t0-1e6), "of a clock that was set back")
-	assert.Equal(t, t0+10, tickets.next(t0+10))
-	assert.False(t, tickets.behind(t0+10, t0+10), "his clock is as ours")
-	assert.False(t, tickets.behind(1, t0+10))
-	assert.False(t, tickets.behind(math.MaxInt64, t0+10), "nobody's")
-	assert.True(t, tickets.behind(t0+5_000_000, t0+20))
-	assert.False(t, tickets.behind(t0+5_000_000, t0+20), "we know")
-	assert.GreaterOrEqual(t, tickets.next(t0+20), t0+5_000_000)
-	assert.GreaterOrEqual(t, tickets.next(t0+30), t0+5_000_010)
-
-	assert.EqualValues(t, minTicket, old.next(-5), "above all times")
-	assert.EqualValues(t, minTicket+1, old.next(-5))
-	assert.EqualValues(t, maxTicket, end.next(maxTicket+7))
-	assert.EqualValues(t, maxTicket, end.next(maxTicket+7), "in the year 2255 they end")
-	assert.True(t, end.behind(t0+mostAhead, t0))
-	assert.False(t, end.behind(t0+mostAhead+100, t0+1), "no clock is a day ahead")
+	assert.Equal(t, t0, tickets.next(now))
+	assert.Equal(t, t0+1, tickets.next(now), "in the same microsecond")
+	assert.Equal(t, t0+2, tickets.next(in(-time.Second)), "of a clock that was set back")
+	assert.Equal(t, t0+10, tickets.next(us(10)))
+	assert.False(t, tickets.behind(t0+10, us(10)), "its clock is as ours")
+	assert.False(t, tickets.behind(1, us(10)))
+	assert.True(t, tickets.behind(t0+5_000_000, us(20)))
+	assert.False(t, tickets.behind(t0+5_000_000, us(20)), "we know")
+	assert.Equal(t, t0+5_000_001, tickets.next(us(20)))
+	assert.Equal(t, t0+5_000_011, tickets.next(us(30)))
 	assert.Equal(t, "9007199254740991", ticketText(maxTicket))
+}
+
+func TestTicketsOfClocksThatAreWrong(t *testing.T) {
+	for _, wrong := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1e9, 0), time.UnixMicro(mostCounted + 1), now.AddDate(200, 0, 0), time.UnixMicro(math.MaxInt64)} {
+		var tickets tickets
+		assert.Equal(t, int64(minTicket), tickets.next(wrong), "%v: above all times", wrong)
+		assert.Equal(t, int64(minTicket+1), tickets.next(wrong))
+		assert.Equal(t, int64(minTicket+7), tickets.next(wrong.Add(7*time.Microsecond)))
+		assert.True(t, tickets.behind(now.UnixMicro(), wrong), "and goes by any other")
+		assert.Equal(t, now.UnixMicro()+1, tickets.next(wrong))
+	}
+}
+
+// A clock goes by any ticket that leaves decades of numbers above it, and by no other.
+func TestTicketsFollow(t *testing.T) {
+	for _, ahead := range []int64{now.Add(25 * time.Hour).UnixMicro(), mostCounted, mostFollowed} {
+		var tickets tickets
+		assert.True(t, tickets.behind(ahead, now))
+		assert.Equal(t, ahead+1, tickets.next(now))
+	}
+	for _, nobodys := range []int64{mostFollowed + 1, maxTicket, math.MaxInt64, 0, -1, math.MinInt64} {
+		var tickets tickets
+		assert.False(t, tickets.behind(nobodys, now))
+		assert.Equal(t, now.UnixMicro(), tickets.next(now))
+	}
+	const year = 365 * 24 * 3600 * 1_000_000
+	assert.Greater(t, (maxTicket-mostFollowed)/year, 70)
+	assert.Greater(t, (mostFollowed-mostCounted)/year, 70)
+}
+
+// That our clock is set right, after we have gone by the others', moves our tickets no more.
+func TestTicketsAreNotMovedByASetClock(t *testing.T) {
+	var tickets tickets
+	start := time.Now()
+	tickets.next(start)
+	set := start.Add(time.Second)
+	assert.True(t, tickets.behind(start.Add(56*365*24*time.Hour).UnixMicro(), set))
+	before := tickets.next(set)
+	assert.Equal(t, before+1_000_000, tickets.next(set.Add(time.Second)))
 }
 
 func TestTold(t *testing.T) {
@@ -232,20 +270,20 @@ func TestTold(t *testing.T) {
 }
 
 func TestReadAnswer(t *testing.T) {
-	five := func(n ...int64) (reply []any) {
+	six := func(n ...int64) (reply []any) {
 		for _, i := range n {
 			reply = append(reply, i)
 		}
 		return reply
 	}
-	got, ok := readAnswer(five(4, -1, 2, 3, 5))
+	got, ok := readAnswer(six(4, -1, 2, 3, 5, 7))
 	assert.True(t, ok)
-	assert.Equal(t, answer{verdict: answerAhead, left: -1, ahead: 2, tail: 3, fence: 5}, got)
+	assert.Equal(t, answer{verdict: answerAhead, left: -1, ahead: 2, tail: 3, fence: 5, holder: 7}, got)
 	for _, reply := range []any{
-		nil, int64(1), "1", []any{}, five(1, 0, 0, 0), five(1, 0, 0, 0, 0, 0),
-		five(-1, 0, 0, 0, 0), five(5, 0, 0, 0, 0), five(0, 0, -1, 0, 0), five(0, 0, 0, 0, -1),
-		[]any{int64(1), int64(0), "0", int64(0), int64(0)}, []any{int64(1), nil, int64(0), int64(0), int64(0)},
-		[]any{int64(1), int64(0), int64(0), int64(0), 0.0},
+		nil, int64(1), "1", []any{}, six(1, 0, 0, 0, 0), six(1, 0, 0, 0, 0, 0, 0),
+		six(-1, 0, 0, 0, 0, 0), six(5, 0, 0, 0, 0, 0), six(0, 0, -1, 0, 0, 0), six(0, 0, 0, 0, -1, 0),
+		[]any{int64(1), int64(0), "0", int64(0), int64(0), int64(0)}, []any{int64(1), nil, int64(0), int64(0), int64(0), int64(0)},
+		[]any{int64(1), int64(0), int64(0), int64(0), 0.0, int64(0)},
 	} {
 		_, ok := readAnswer(reply)
 		assert.False(t, ok, "%v", reply)

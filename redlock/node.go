@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -22,7 +23,7 @@ type node struct {
 }
 
 // newNode makes a node of a client, or says why that client cannot be one.
-func newNode(client redis.UniversalClient, prefix string) (n node, err error) {
+func newNode(client redis.UniversalClient, cfg Config) (n node, err error) {
 	// A client that was not made by its constructor has no options to read.
 	defer func() {
 		if recover() != nil {
@@ -32,11 +33,28 @@ func newNode(client redis.UniversalClient, prefix string) (n node, err error) {
 	switch client := client.(type) {
 	case *redis.Client:
 		opt := client.Options()
+		if opt.StreamingCredentialsProvider != nil {
+			return node{}, errStreaming
+		}
+		if opt.ReadTimeout <= 0 {
+			return node{}, errEndless
+		}
 		s := &standalone{client: client, sharing: opt.PoolSize == 1 || opt.MaxActiveConns == 1}
-		meet := func(at func(string) *server) { s.conn = pin(client, at(address(opt)), prefix+markerName) }
+		meet := func(at func(string) *server) {
+			s.conn = pin(client, at(address(opt)), cfg.KeyPrefix+markerName, cfg.NodeTimeout)
+		}
 		return node{addr: address(opt), carrier: s, meet: meet, attach: s.attach, station: listenTo(client)}, nil
 	case *redis.ClusterClient:
-		c := &cluster{client: client, conns: map[*redis.Client]*pinned{}, beside: &besides{clients: map[*redis.Client]*redis.Client{}}}
+		if client.Options().StreamingCredentialsProvider != nil {
+			return node{}, errStreaming
+		}
+		if client.Options().ReadTimeout <= 0 {
+			return node{}, errEndless
+		}
+		if changesKeys(client) {
+			return node{}, errKeyHook
+		}
+		c := &cluster{client: client, patience: cfg.NodeTimeout, conns: map[*redis.Client]*pinned{}, beside: &besides{clients: map[*redis.Client]*redis.Client{}}}
 		meet := func(at func(string) *server) { c.at = at }
 		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c, meet: meet, station: listenToShards(client, c.beside.of), sharded: true}, nil
 	case nil:
@@ -47,6 +65,16 @@ func newNode(client redis.UniversalClient, prefix string) (n node, err error) {
 		return node{}, fmt.Errorf("is a %T: want a *redis.Client or a *redis.ClusterClient", client)
 	}
 }
+
+// errStreaming refuses a client: go-redis panics when a Conn of it connects, as a Conn has no
+// subscription to the credentials, and the connection is then lost to the pool for good.
+var errStreaming = errors.New("has a StreamingCredentialsProvider, with which go-redis cannot keep a connection for " +
+	"one user of the client: use CredentialsProviderContext, and ConnMaxLifetime if credentials expire")
+
+// errEndless: a lane waits for a silent node as long as its client does. go-redis has no
+// way to give a Conn another timeout and keep the client's hooks, one of which may change
+// keys.
+var errEndless = errors.New("has no ReadTimeout: set one, or leave the field at 0 for go-redis' default")
 
 func address(opt *redis.Options) string {
 	if opt.Addr == "FailoverClient" {
@@ -84,12 +112,11 @@ func (s *standalone) Rest() { s.conn.rest() }
 func (s *standalone) attach(unreachable func(error), reachable func()) (detach func()) {
 	return watchDials(s.client, func(err error) {
 		switch {
-		case !s.connecting.Load():
-		case err != nil:
-			unreachable(scrub(err, ""))
-		default:
+		case err == nil: // whoever's: a subscription's, or the application's
 			s.connecting.Store(false)
 			reachable()
+		case s.connecting.Load():
+			unreachable(scrub(err, ""))
 		}
 	})
 }

@@ -3,12 +3,12 @@ package redlock
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
@@ -19,12 +19,16 @@ import (
 //	rediss://user:password@host:port/db    TLS
 //	unix://user:password@/path/to/socket?db=n
 //
+// For TLS, cacert=FILE names the authorities that may sign the server's certificate, in place
+// of the system's, and cert=FILE and key=FILE a certificate of the client's, which is read
+// anew for each connection.
+//
 // User, password, port (6379) and db (0) may be left out. Options in the query
 // are those of redis.ParseURL (https://pkg.go.dev/github.com/redis/go-redis/v9#ParseURL).
 // The clients have what a lock needs: they heed deadlines, do not send a command
 // again, dial once at a time, speak RESP2 unless protocol says otherwise, and give a
 // silent node up after a second (or twice a longer NodeTimeout), unless dial_timeout
-// and read_timeout do.
+// and read_timeout do. A read_timeout of -1, which is none, is an error.
 //
 // For a Sentinel-managed master or a Cluster make the client yourself and use
 // [New].
@@ -40,18 +44,16 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("redlock: urls is empty")
 	}
-	// A silent node is given up after a second, or twice a NodeTimeout that is longer
-	// than half of that.
-	patience := max(time.Second, 2*cfg.withDefaults().NodeTimeout)
-	if patience < 0 {
-		patience = math.MaxInt64
-	}
+	patience := cfg.withDefaults().patience()
 	options := make([]*redis.Options, len(urls))
 	seen := map[string]int{}
 	for i, url := range urls {
 		opt, err := endpoint.Options(url, patience)
 		if err != nil {
 			return nil, fmt.Errorf("redlock: urls[%d] %w", i, err)
+		}
+		if opt.ReadTimeout <= 0 {
+			return nil, fmt.Errorf("redlock: urls[%d] %w", i, errEndless)
 		}
 		place := opt.Network + " " + opt.Addr
 		if opt.Network != "unix" { // where case distinguishes files
@@ -79,4 +81,10 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		r.release = append(r.release, c.Close)
 	}
 	return r, nil
+}
+
+// patience is how long a client of Open's waits for a silent node: a second, or twice a
+// NodeTimeout that is longer than half of that.
+func (c Config) patience() time.Duration {
+	return max(time.Second, clock.Sum(c.NodeTimeout, c.NodeTimeout))
 }

@@ -11,42 +11,60 @@ import (
 // pinned is one connection out of a client's pool, taken for a while. What breaks
 // is not replaced in silence, so no command is on the wire twice.
 type pinned struct {
-	client *redis.Client
-	conn   *redis.Conn     // nil while it is not needed
-	pipe   redis.Pipeliner // conn's, once there was a use for it
-	wire   wire
-	check  verification
+	client   *redis.Client
+	patience time.Duration   // Config.NodeTimeout
+	conn     *redis.Conn     // nil while it is not needed
+	taken    time.Time       // when it was, if the client limits its life
+	rested   time.Time       // when the last one was given back; zero: there was none
+	pipe     redis.Pipeliner // conn's, once there was a use for it
+	wire     wire
+
+	useless bool // the server does not know the user at the other end of conn
+
+	check verification
+
+	// Why the next batch is preceded by a greeting.
+	negotiate bool // the client has yet to make its first connection itself
+	doubtful  bool // conn may have been dropped on the way while it was idle
+	garbled   bool // go-redis panicked on what came back
 }
 
-func pin(client *redis.Client, server *server, marker string) *pinned {
-	return &pinned{client: client, check: verification{server: server, marker: marker}}
+func pin(client *redis.Client, server *server, marker string, patience time.Duration) *pinned {
+	return &pinned{
+		client: client, patience: patience, negotiate: negotiates(client),
+		check: verification{server: server, marker: marker},
+	}
 }
 
 // take gets a connection, with the client's hooks, unless there is one; the dial
 // itself comes with the first command. The read timeout is the client's too: that
-// long a lane waits for a silent node, so that it sees a late grant. A client that
-// would wait for ever gets endless's bound; go-redis gives the hooks up with it.
+// long a lane waits for a silent node, so that it sees a late grant.
 func (p *pinned) take() (fresh bool) {
+	// A connection that is always in use would outlive ConnMaxLifetime, which the pool
+	// looks at when it gives one out. So the lane takes one anew ten times in that time.
+	life := p.client.Options().ConnMaxLifetime
+	if p.conn != nil && life > 0 && p.now().Sub(p.taken) >= life/10 {
+		p.rest()
+	}
 	if p.conn != nil {
 		return false
 	}
-	client := p.client
-	if client.Options().ReadTimeout <= 0 {
-		client = client.WithTimeout(endless)
+	if life > 0 {
+		p.taken = p.now()
 	}
-	p.conn = client.Conn()
-	p.check.reconnected(false)
+	p.doubtful = !p.rested.IsZero() && p.now().Sub(p.rested) >= idleTooLong
+	p.conn = p.client.Conn()
+	p.check.reconnected()
 	return true
 }
 
-// endless is go-redis' own default read timeout.
-const endless = 5 * time.Second
+func (p *pinned) now() time.Time { return p.check.server.guard.clock.Now() }
 
 // rest gives the connection back to its pool, and the memory.
 func (p *pinned) rest() {
 	if p.conn != nil {
 		_ = p.conn.Close() // the pool's now, either way
-		p.conn, p.pipe = nil, nil
+		p.conn, p.pipe, p.rested = nil, nil, p.now()
 		p.wire = wire{loaded: p.wire.loaded, sharded: p.wire.sharded, plain: p.wire.plain}
 	}
 }
@@ -55,8 +73,24 @@ func (p *pinned) rest() {
 // the next one may be to a server that was restarted.
 func (p *pinned) drop() {
 	p.rest()
-	p.check.reconnected(true)
+	p.check.reconnected()
+	p.check.server.leave()
 	clear(p.wire.loaded)
+}
+
+// quit closes a connection on which the server wants a password that go-redis does not
+// send any more, instead of giving it back: the pool takes it for a good one, and credentials
+// that the client gets later would never be used. The server closes it at QUIT, and that
+// nothing can be read after it tells the pool.
+func (p *pinned) quit(ctx context.Context) {
+	if !p.useless {
+		return
+	}
+	p.useless = false
+	_, _ = p.conn.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		_ = pipe.Process(ctx, newQuestion(nil, "quit"))
+		return pipe.Process(ctx, newQuestion(nil, "ping"))
+	})
 }
 
 // exchange sends the batch over the connection and answers its calls, but for
@@ -68,23 +102,33 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	// connection out of use first; for us such a node has said nothing.
 	defer func() {
 		if e := recover(); e != nil {
-			ok, elsewhere = false, nil
+			ok, elsewhere, p.garbled = false, nil, true
 			for _, c := range batch {
 				c.Lose(scrub(fmt.Errorf("%w: %v", errGarbled, e), c.Op().value))
 			}
 		}
 		if !ok {
+			p.quit(ctx)
 			p.drop()
 		}
 	}()
+	if err := p.greet(ctx); err != nil {
+		for _, c := range batch {
+			c.Unsent(scrub(err, c.Op().value))
+		}
+		return nil
+	}
 	var unknown []*call
 	ok, unknown, elsewhere = p.roundTrip(ctx, batch)
 	if len(unknown) > 0 && ok {
-		// The server lost its scripts while we were connected.
+		// The server lost its scripts while we were connected. It is sent them whole now,
+		// with each call: so it cannot lose some in between again.
 		clear(p.wire.loaded)
+		p.wire.whole = true
 		var again, more []*call
 		ok, again, more = p.roundTrip(ctx, behind(unknown, batch))
 		unknown, elsewhere = again, append(elsewhere, more...)
+		p.wire.whole = false
 	}
 	for _, c := range unknown {
 		c.Unsent(errNoScript)
@@ -92,20 +136,28 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	return elsewhere
 }
 
-// behind lists what a batch has to be asked again: the calls whose script the server
-// did not have, and behind those that take a key, as they do with fencing, the calls
-// that delete it. These were done, and nothing may take the key after that; they may be
-// done twice, and their answers stand. An attempt on the key that was refused in between
-// may have been refused for nothing.
+// behind lists what a batch has to be asked again: the calls whose script the server did
+// not have, and, behind those that make a key or a queue entry, the calls that remove it.
+// These were done too early, so they are repeated in their order, and what is left is what
+// the batch in its order would have left. Nothing else may be repeated: an acquisition that
+// was refused could be granted now, and nobody would know.
+//
+// A call that removes something may be done twice, and its first answer stands. A call that
+// was refused in between may have been refused for nothing. A wait's last call needs no
+// repetition for the sake of a kindStand: one that is sent after it leaves; see
+// [wireCmd.fill].
 func behind(unknown, batch []*call) (again []*call) {
-	taken := map[string]bool{} // values
+	values, queued := map[string]bool{}, map[any]bool{} // values of keys, and keys with a queue entry of ours
 	for _, c := range batch {
 		switch op := c.Op(); {
 		case len(unknown) > 0 && unknown[0] == c:
 			unknown = unknown[1:]
-			taken[op.value] = taken[op.value] || op.kind <= kindTopUp
+			if op.kind <= kindTopUp {
+				values[op.value] = true
+				queued[op.key] = queued[op.key] || op.stance != nil
+			}
 			again = append(again, c)
-		case taken[op.value] && (op.kind == kindRelease || op.kind == kindCleanUp):
+		case values[op.removes()], op.leaves() && queued[op.key]:
 			again = append(again, c)
 		}
 	}
@@ -137,8 +189,12 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		p.check.heard(err)
 	}
 	standing := p.check.server.standing(sent)
+	if standing == nil {
+		standing = p.check.err
+	}
 	ok = true
 	for i, c := range batch {
+		c.By(p.check.voter)
 		switch cmd := p.wire.cmds[i]; {
 		case noScript(cmd.Err()):
 			unknown = append(unknown, c)
@@ -152,6 +208,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			case cmd.Err() == nil:
 				p.wire.plain = time.Time{}
 			}
+			p.useless = p.useless || unauthenticated(cmd.Err())
 			ok = c.Op().answer(c, cmd, err, standing) && ok
 		}
 	}

@@ -5,13 +5,26 @@
 -- Takes a free key if the token is above the fence, and raises the fence: 1. Otherwise
 -- leaves both as they are, but may keep the fence for longer, and says why: the fence if
 -- it is too high, or minus the fence, 0 without one, if somebody else has the key.
+-- A fence is never kept for shorter than it was: the longest retention of any client
+-- counts, and a fence without a ttl stays for ever.
 --
 -- Tokens are stored as they came: Lua would write 16 digits as 1.79e+15.
 
--- Mostly the key is free and the token high enough. That takes two commands, which are
--- what a server spends its time on; what they did is taken back if it was wrong.
+-- This costs a server 0.6 µs of 8. PEXPIRE with GT would be a command too, needs Redis 7,
+-- and gives a new fence no ttl. PTTL comes first since it may not be permitted: nothing has
+-- been done yet.
+local left = redis.call('PTTL', KEYS[2])
+local keep = left == -1 or left > tonumber(ARGV[4])
+
+-- Mostly the key is free and the token high enough. That takes two more commands, which
+-- are what a server spends its time on; what they did is taken back if it was wrong.
 if ARGV[5] == '0' and redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  local fence = redis.pcall('SET', KEYS[2], ARGV[3], 'PX', ARGV[4], 'GET')
+  local fence
+  if keep then
+    fence = redis.pcall('SET', KEYS[2], ARGV[3], 'KEEPTTL', 'GET')
+  else
+    fence = redis.pcall('SET', KEYS[2], ARGV[3], 'PX', ARGV[4], 'GET')
+  end
   local highest = 0
   if fence then
     highest = type(fence) == 'string' and tonumber(fence)
@@ -23,7 +36,7 @@ if ARGV[5] == '0' and redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) t
   if type(fence) == 'table' then
     return fence -- an error
   end
-  redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
+  redis.call('SET', KEYS[2], fence, 'KEEPTTL')
   if not (highest and highest >= 0 and highest < 9007199254740992) then
     return redis.error_reply('ERR the fence is not a token')
   end
@@ -55,5 +68,9 @@ end
 if token > highest then
   fence = ARGV[3]
 end
-redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
+if keep then
+  redis.call('SET', KEYS[2], fence, 'KEEPTTL')
+else
+  redis.call('SET', KEYS[2], fence, 'PX', ARGV[4])
+end
 return 1

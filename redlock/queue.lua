@@ -9,9 +9,12 @@
 --
 -- Whoever finds the key free and the queue not empty wakes the first.
 --
--- Returns five numbers: 0 held, 1 granted, 2 free for us to try, 3 free for us, but the
--- fence is too high, 4 free for who is ahead of us; in how many milliseconds that may change, -1 if that cannot be said;
--- how many are ahead of us; the highest ticket; the fence.
+-- Returns six numbers: 0 held, 1 granted, 2 free for us to try, 3 free for us, but the
+-- fence is too high, 4 free for a waiter ahead of us; in how many milliseconds that may
+-- change, -1 if that cannot be said, -2 as soon as more of the dead are removed, 1 if we stood
+-- and found that somebody who was woken did not come; how many are ahead of us; the highest
+-- ticket; the fence; a digest of the value that has the key, by which a waiter sees that the
+-- key has changed hands, 0 for none.
 local key, queue, flag = KEYS[1], KEYS[2], KEYS[3]
 local what, who, ticket, value = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5]
 
@@ -32,7 +35,7 @@ if what == 'leave' then
   if not held then
     wake(queue, flag, '')
   end
-  return {0, 0, 0, 0, 0}
+  return {0, more and -2 or 0, 0, 0, 0, 0}
 end
 
 local fence, highest = false, 0
@@ -68,14 +71,19 @@ if what == 'try' and (ours or not held) then
         leave(queue, flag, who, ticket)
       end
       if KEYS[4] then
-        redis.call('SET', KEYS[4], ARGV[7], 'PX', ARGV[8])
+        local left = redis.call('PTTL', KEYS[4])
+        if left == -1 or left > tonumber(ARGV[8]) then
+          redis.call('SET', KEYS[4], ARGV[7], 'KEEPTTL')
+        else
+          redis.call('SET', KEYS[4], ARGV[7], 'PX', ARGV[8])
+        end
       end
       if not ours then
         redis.call('SET', key, value, 'PX', ARGV[6])
       elseif redis.call('PTTL', key) < tonumber(ARGV[6]) then
         redis.call('PEXPIRE', key, ARGV[6])
       end
-      return {1, 0, 0, 0, 0}
+      return {1, 0, 0, 0, 0, 0}
     end
   end
 end
@@ -92,16 +100,35 @@ if ticket > 0 and not ours then
   redis.call('SET', flag, '1', 'PX', 180000)
 end
 
-local left = 0
+local left, holder = 0, 0
 if held then
   left = redis.call('PTTL', key)
+  if ticket > 0 and type(held) == 'string' then
+    -- 48 bits: a number of Lua tells all of them apart.
+    holder = tonumber(string.sub(redis.sha1hex(held), 1, 12), 16)
+  end
 else
   local woken, comes = wake(queue, flag, me)
-  if woken == me then
-    verdict = math.max(verdict, 2)
-  else
-    verdict, left = 4, comes or 0
+  -- A newcomer has no name, so nobody is woken if nobody else waits. A fence that is too
+  -- high was found when it was our turn: we propose a higher token, and are not refused.
+  if verdict ~= 3 then
+    if woken == me then
+      verdict = 2
+    else
+      verdict, left = 4, comes or 0
+    end
+    if what == 'stand' and late > 0 and not more then
+      left = 1
+    elseif left == 1 then
+      left = 2
+    end
   end
 end
-local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
-return {verdict, left, redis.call('ZCOUNT', queue, '100000000000000', '(' .. ARGV[3]), tonumber(last or 0), highest}
+-- What is above all tickets of ours is nobody's, and would hide those below: see tickets.go.
+-- ZREVRANGEBYSCORE is one command where that takes three, but may not be permitted.
+local last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0)
+if not last or last > 6755399441055744 then
+  local below = redis.call('ZCOUNT', queue, '-inf', '6755399441055744') - 1
+  last = below >= 0 and tonumber(redis.call('ZRANGE', queue, below, below, 'WITHSCORES')[2]) or 0
+end
+return {verdict, left, redis.call('ZCOUNT', queue, '100000000000000', '(' .. ARGV[3]), last, highest, holder}

@@ -67,6 +67,59 @@ func TestSomeNodesThatLetNobodyListen(t *testing.T) {
 	})
 }
 
+// A refusal that passes is no denial of rights: a script that is running too long, too many
+// clients. It is tried again within a second, and nothing is said about rights. When they are
+// denied later on, that is.
+func TestARefusalToListenThatPasses(t *testing.T) {
+	for _, refusal := range []string{
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"LOADING Redis is loading the dataset in memory",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"ERR max number of clients reached",
+		"CLUSTERDOWN The cluster is down",
+		"WRONGPASS invalid username-password pair or user is disabled.",
+	} {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			var log bytes.Buffer
+			cfg := redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			holder, p := b.ready(redlock.Config{}), b.ready(cfg)
+			l := b.hold(holder, time.Hour)
+			for _, m := range b.masters.All() {
+				m.RefuseSubscriptions(refusal)
+			}
+			tape := b.record(p)
+			w := p.wait(key, ttl)
+			time.Sleep(10 * time.Second)
+			assert.LessOrEqual(b, tape.count()[p.name]["SUBSCRIBE"], 3*(7+10), "pauses that double, up to a second")
+			for _, m := range b.masters.All() {
+				m.RefuseSubscriptions("")
+			}
+			time.Sleep(time.Second + 20*time.Millisecond)
+			tape.count()
+			time.Sleep(10 * time.Second)
+			assert.LessOrEqual(b, asked(tape.count())[p.name]["try"], 0, "it is woken, and does not poll")
+			released := time.Now()
+			require.NoError(b, l.Release(ctx))
+			b.release(w.hold())
+			assert.Zero(b, w.got.Sub(released))
+			b.settle()
+			require.NotContains(b, log.String(), "node does not let us queue", refusal)
+
+			l = b.hold(holder, time.Hour)
+			for _, m := range b.masters.All() {
+				m.RefuseSubscriptions("NOPERM no")
+				m.BreakSubscriptions()
+			}
+			w = p.wait(key, ttl)
+			time.Sleep(time.Second)
+			b.release(l)
+			b.release(w.hold())
+			b.settle()
+			assert.Equal(b, 3, strings.Count(log.String(), "node does not let us queue"), refusal)
+		})
+	}
+}
+
 // When it is permitted again that is noticed within a minute, and nobody looks any more.
 func TestNodesThatLetUsListenAgain(t *testing.T) {
 	virtually(t, 3, redlock.Config{}, func(b *bed) {

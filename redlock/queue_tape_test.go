@@ -17,7 +17,7 @@ import (
 type sent struct {
 	by   string // a party; empty: another client
 	node int
-	what string // "try", "stand", "leave", "release", "extend" or the command's name
+	what string // "try", "stand", "leave", "release", "extend", "inspect", "force" or the command's name
 	at   time.Time
 }
 
@@ -59,6 +59,10 @@ func verb(c []string) string {
 	switch args := c[3+keys:]; {
 	case keys == 1:
 		return "extend"
+	case len(args) == 0:
+		return "inspect"
+	case keys == 2 && len(args) == 3:
+		return "force"
 	case slices.Contains([]string{"try", "stand", "leave"}, args[0]):
 		return args[0]
 	default:

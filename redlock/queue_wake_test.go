@@ -13,7 +13,8 @@ import (
 )
 
 // A hand-over takes two round trips, one to release and wake and one to try, and about
-// twice as many commands as there are nodes. Who is not first is neither woken nor asks.
+// twice as many commands as there are nodes. Who is not first is neither woken nor asks. The
+// second is told that it is, for the case that the first is dead.
 func TestAReleaseWakesTheFirstInTheQueue(t *testing.T) {
 	virtually(t, 5, redlock.Config{}, func(b *bed) {
 		holder, parties := b.ready(redlock.Config{}), b.crowd(5, redlock.Config{})
@@ -40,7 +41,7 @@ func TestAReleaseWakesTheFirstInTheQueue(t *testing.T) {
 			assert.GreaterOrEqual(b, counts[w.name]["try"], 5)
 			assert.LessOrEqual(b, counts[w.name]["try"], 7, "a wake that is behind the third is answered too")
 			assert.Len(b, counts, 2, "nobody else is asked anything")
-			assert.EqualValues(b, 1, messages.Load())
+			assert.EqualValues(b, min(2, len(queue)-i), messages.Load())
 			holder = w.party
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"bufio"
 	"encoding/binary"
 	"io"
 	"sync"
@@ -10,36 +9,41 @@ import (
 	"github.com/google/uuid"
 )
 
-// random makes what must not be guessed and what must not coincide: the values
-// that say who owns a key, and the pauses of those who wait. It reads its source
-// through a buffer of its own; package uuid's pool would do the same, but is one
-// switch for the whole process, which is the program's to set.
+// random makes what must not be guessed and what must not coincide: the values that say
+// who owns a key, and the pauses of waiters. It reads no byte ahead of its use. A copy of
+// the process, as of a cloned machine, would have the same bytes in store, and its locks
+// the same values, so that each could release the other's. What crypto/rand hands out
+// comes from the kernel, which learns of a clone and seeds itself anew.
+//
+// Package uuid's pool is off for the same reason; it is also one switch for the whole
+// process, which is the program's to set.
 type random struct {
 	mu     sync.Mutex
-	source *bufio.Reader
+	source io.Reader
+	bytes  [16]byte // the last ones read; here, they need no allocation
 }
 
-func newRandom(source io.Reader) *random {
-	return &random{source: bufio.NewReaderSize(source, 64*16)} // 64 values a read
-}
+func newRandom(source io.Reader) *random { return &random{source: source} }
 
 // value is a fresh UUIDv4.
 func (r *random) value() (string, error) {
 	r.mu.Lock()
-	id, err := uuid.NewRandomFromReader(r.source)
+	_, err := io.ReadFull(r.source, r.bytes[:])
+	id := uuid.UUID(r.bytes)
 	r.mu.Unlock()
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // variant of RFC 9562
 	return id.String(), err
 }
 
 // below is a random time from 0 to d, without d; 0 if there is no randomness to be
 // had.
 func (r *random) below(d time.Duration) time.Duration {
-	var b [8]byte
 	r.mu.Lock()
-	_, err := io.ReadFull(r.source, b[:])
-	r.mu.Unlock()
-	if err != nil || d <= 0 {
+	defer r.mu.Unlock()
+	b := r.bytes[:8]
+	if _, err := io.ReadFull(r.source, b); err != nil || d <= 0 {
 		return 0
 	}
-	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(d))
+	return time.Duration(binary.LittleEndian.Uint64(b) % uint64(d))
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"log"
 	"os"
 	"strings"
 	"testing"
@@ -20,48 +18,30 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// The code that README.md shows, compiled. It runs as the Example of the package,
-// on masters that exist.
-
-func firstProgram() {
-	locks, err := redlock.Open([]string{
-		"redis://redis-a:6379", "redis://redis-b:6379", "redis://redis-c:6379",
-	}, redlock.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer locks.Close()
-
-	// Wait for half a minute at the most.
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-
-	// One process at a time does this, whichever master is down.
-	err = locks.Do(ctx, "rebuild-index", 10*time.Second, func(ctx context.Context) error {
-		fmt.Println("rebuilding the index")
-		return ctx.Err() // ctx ends if the lock is lost
-	})
-	if err != nil {
-		log.Print(err) // not locked, lost on the way, or the function's own error
-	}
-}
+// The parts of programs that README.md shows, compiled. Its complete programs are built and run
+// as they are printed by the tests in the module's root.
 
 func onlyOneOfUs(ctx context.Context, locks *redlock.Redlock, work func(context.Context) error) error {
-	lock, err := locks.TryAcquire(ctx, "nightly-report", time.Minute)
+	lock, err := locks.TryAcquire(ctx, "expired-carts", 10*time.Second)
 	if errors.Is(err, redlock.ErrHeld) {
-		return nil // somebody else does it
+		return nil // somebody else is at it
 	} else if err != nil {
 		return err
 	}
 	defer lock.Release(ctx)
-	lock.KeepAlive()            // until released or lost
-	return work(lock.Context()) // ends with the lock, but not with ctx
+	lock.KeepAlive() // until released or lost
+
+	held, cancel := context.WithCancelCause(lock.Context()) // ends with the lock …
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) }) // … or with ctx
+	defer stop()
+	return work(held)
 }
 
 func guardedLocks(urls []string) (*redlock.Redlock, error) {
 	locks, err := redlock.Open(urls, redlock.Config{
 		Fencing:      true,             // tokens
-		RestartGuard: 30 * time.Second, // the longest ttl in use: masters that forgot do not vote
+		RestartGuard: 30 * time.Second, // at least the longest ttl in use: masters that forgot do not vote
 	})
 	return locks, err
 }
@@ -95,7 +75,7 @@ func TestReadmesOwnTest(t *testing.T) {
 		return onlyOneOfUs(ctx, locks, func(context.Context) error { done++; return nil })
 	}))
 	assert.Equal(t, 1, done)
-	lock, err := locks.TryAcquire(ctx, "nightly-report", time.Minute)
+	lock, err := locks.TryAcquire(ctx, "expired-carts", time.Minute)
 	require.NoError(t, err, "it was released")
 	require.NoError(t, lock.Release(ctx))
 }
@@ -114,13 +94,13 @@ func TestReadmesVirtualTest(t *testing.T) {
 	})
 }
 
-// Every line of Go in the README is a line of this file.
+// Every line of Go in the README is a line of this file, but for those of complete programs.
 func TestReadmeShowsCompiledCode(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
-	have := map[string]bool{"": true, "package main": true, "func main() {": true}
+	have := map[string]bool{"": true}
 	for line := range strings.Lines(string(source)) {
 		have[strings.TrimSpace(line)] = true
 	}
@@ -128,9 +108,12 @@ func TestReadmeShowsCompiledCode(t *testing.T) {
 	require.NotEmpty(t, blocks)
 	for _, b := range blocks {
 		code, _, _ := strings.Cut(b, "```")
+		if strings.HasPrefix(code, "package main\n") {
+			continue
+		}
 		for line := range strings.Lines(code) {
 			assert.True(t, have[strings.TrimSpace(line)], "not compiled: %q", line)
 		}
 	}
-	_, _, _ = firstProgram, guardedLocks, pay
+	_, _ = guardedLocks, pay
 }

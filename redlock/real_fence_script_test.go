@@ -14,7 +14,7 @@ import (
 // stored is a key as a test sets it up, or finds it.
 type stored struct {
 	value string
-	ttl   time.Duration // 0: for ever
+	ttl   time.Duration // 0: it has none
 }
 
 // absent is no key, and aList one of another type.
@@ -45,6 +45,10 @@ func (f *fleet) isStored(key string, want stored) {
 	}
 	assert.Equal(f, want.value, f.admin[0].Get(f.ctx, key).Val(), key)
 	left := f.admin[0].PTTL(f.ctx, key).Val()
+	if want.ttl == 0 {
+		assert.EqualValues(f, -1, left, "%s has a ttl", key)
+		return
+	}
 	assert.LessOrEqual(f, left, want.ttl, key)
 	assert.Greater(f, left, want.ttl-hang, key)
 }
@@ -56,16 +60,21 @@ func TestRealPropose(t *testing.T) {
 	script, err := os.ReadFile("propose.lua")
 	require.NoError(t, err)
 	const (
-		token, below, above = 1790000000000001, 1790000000000000, 1790000000000002
-		short, asked, long  = time.Minute, time.Hour, 3 * time.Hour
-		soon, retained      = 2 * time.Hour, 24 * time.Hour
+		token, below, above int64 = 1790000000000001, 1790000000000000, 1790000000000002
+
+		short, asked, long = time.Minute, time.Hour, 3 * time.Hour
+		soon, retained     = 2 * time.Hour, 24 * time.Hour
+		longer             = 7 * 24 * time.Hour
 	)
 	fence := func(n int64) stored { return stored{strconv.FormatInt(n, 10), soon} }
 	kept := func(n int64) stored { return stored{strconv.FormatInt(n, 10), retained} }
 	whole := kept // one that a refusal may refresh or not
+	// Another client keeps these for longer, or somebody for ever, and nobody for shorter.
+	theirsFor := func(n int64) stored { return stored{strconv.FormatInt(n, 10), longer} }
+	forEver := func(n int64) stored { return stored{strconv.FormatInt(n, 10), 0} }
 	ours := func(ttl time.Duration) stored { return stored{"ours", ttl} }
 	theirs := stored{"theirs", long}
-	const highest = 1<<53 - 1
+	const highest int64 = 1<<53 - 1
 	for i, tc := range []struct {
 		name       string
 		key, fence stored
@@ -79,7 +88,18 @@ func TestRealPropose(t *testing.T) {
 		{"free, a lower fence", absent, fence(below), token, false, 1, ours(asked), kept(token)},
 		{"free, the same fence", absent, whole(token), token, false, token, absent, whole(token)},
 		{"free, a higher fence", absent, whole(above), token, false, above, absent, whole(above)},
-		{"free, a fence for ever", absent, stored{"5", 0}, token, false, 1, ours(asked), kept(token)},
+		{"free, a fence for ever", absent, forEver(5), token, false, 1, ours(asked), forEver(token)},
+		{"free, a higher fence for ever", absent, forEver(above), token, false, above, absent, forEver(above)},
+		{"free, a fence for longer", absent, theirsFor(below), token, false, 1, ours(asked), theirsFor(token)},
+		{"free, a higher fence for longer", absent, theirsFor(above), token, false, above, absent, theirsFor(above)},
+		{"ours, a fence for longer", ours(short), theirsFor(below), token, false, 1, ours(asked), theirsFor(token)},
+		{"ours, a fence for ever", ours(short), forEver(below), token, false, 1, ours(asked), forEver(token)},
+		{"ours, a higher fence for longer", ours(short), theirsFor(above), token, false, above, ours(short), theirsFor(above)},
+		{"somebody else's, a fence for longer", theirs, theirsFor(above), token, false, -above, theirs, theirsFor(above)},
+		{"put back, a fence for longer", absent, theirsFor(below), token, true, 1, ours(asked), theirsFor(token)},
+		{"put back, a higher fence for longer", absent, theirsFor(above), token, true, 1, ours(asked), theirsFor(above)},
+		{"put back, a fence for ever", absent, forEver(below), token, true, 1, ours(asked), forEver(token)},
+		{"no number, for ever", absent, stored{"x", 0}, token, false, "not a token", absent, stored{"x", 0}},
 		{"ours, no fence", ours(short), absent, token, false, 1, ours(asked), kept(token)},
 		{"ours, a lower fence", ours(short), fence(below), token, false, 1, ours(asked), kept(token)},
 		{"ours, the same fence", ours(short), fence(token), token, false, 1, ours(asked), kept(token)},

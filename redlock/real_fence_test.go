@@ -182,4 +182,21 @@ func TestRealFenceRetention(t *testing.T) {
 	require.NoError(t, f.release(l))
 	f.gone(key, f.all()...)
 	refreshed("released")
+
+	// Another client keeps its fences for longer, and that is not shortened.
+	for _, fair := range []bool{false, true} {
+		for _, admin := range f.admin {
+			require.NoError(t, admin.PExpire(f.ctx, fenceKey, 24*time.Hour).Err())
+		}
+		l = f.acquire(f.redlock(redlock.Config{Fencing: true, FenceRetention: time.Hour, Fair: fair}), key, time.Minute)
+		f.onAll(key, l, f.all()...)
+		require.NoError(t, l.Extend(f.ctx, time.Minute))
+		f.round("extend", key)
+		require.NoError(t, f.release(l))
+		f.gone(key, f.all()...)
+		for _, admin := range f.admin {
+			assert.Greater(t, admin.PTTL(f.ctx, fenceKey).Val(), 24*time.Hour-hang)
+			assert.Equal(t, strconv.FormatInt(l.FencingToken(), 10), admin.Get(f.ctx, fenceKey).Val())
+		}
+	}
 }

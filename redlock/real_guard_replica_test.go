@@ -118,3 +118,33 @@ func TestRealAReplicaNeverCounts(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrHeld)
 	assert.ErrorContains(t, err, f.servers[2].Addr()+": READONLY")
 }
+
+// A replica that is promoted has lost the identity record with its master's memory. A
+// client that comes only then does not count it, although it has been up for long; a
+// client that comes later still finds the date in the record.
+func TestRealAcquireDoesNotCountAPromotedServerWithoutAnIdentityRecord(t *testing.T) {
+	f := startFleet(t, 4)
+	witness := f.beside()
+	witness.counted(witness.redlockOf(f.clients()[:3], realGuarded), key) // leaves records
+	for _, s := range f.servers {
+		f.notNew(s, realGuard)
+	}
+	f.demote(2, 3)
+	require.Empty(t, f.has("redlock:server", 2))
+	before := time.Now()
+	f.promote(2)
+	for _, which := range []string{"the first", "one that comes later"} {
+		fresh := f.beside()
+		r := fresh.redlockOf(f.clients()[:3], realGuarded)
+		node := fresh.ask(r, key).Nodes[2]
+		assert.Equal(t, quorum.Failed, node.Vote, which)
+		assert.Regexp(t, `quarantined for [0-9.]+m?s: another server took over [0-9.]+m?s ago`, text(node.Err), which)
+		f.eventually("the record has a date", func() bool {
+			record := f.admin[2].Get(f.ctx, "redlock:server").Val()
+			return record != "" && !strings.HasSuffix(record, " 0")
+		})
+		if which != "the first" {
+			fresh.letIn(r, key, 2, before.Add(realGuard))
+		}
+	}
+}

@@ -133,10 +133,10 @@ func TestRealInspectAfterAScriptFlush(t *testing.T) {
 	for range 3 {
 		i, err := r.Inspect(f.ctx, key)
 		require.NoError(t, err)
-		assert.Equal(t, redlock.VerdictSplit, i.Verdict())
-		assert.ErrorContains(t, i.Nodes[0].Err, "another type")
+		assert.Equal(t, redlock.VerdictForeign, i.Verdict())
+		assert.ErrorContains(t, i.Nodes[0].Err, "has a hash under this key")
 		deleted, err := r.ForceRelease(f.ctx, i)
-		require.NoError(t, err)
+		assert.ErrorIs(t, err, redlock.ErrForeign)
 		assert.Empty(t, deleted)
 		f.flushScripts()
 	}

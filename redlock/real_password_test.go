@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,4 +93,66 @@ func TestRealOpenWithAWrongPassword(t *testing.T) {
 	assert.NotErrorIs(t, err, redlock.ErrHeld)
 	assert.Contains(t, text(err), "WRONGPASS")
 	assert.NotContains(t, text(err), wrongPassword)
+}
+
+// A release that is refused during a rotation of passwords or rights is delivered when the
+// client may speak again: its key would stay for the whole ttl. The caller is told at once.
+// A connection that was never authenticated is not used again.
+func TestRealReleaseIsDeliveredAfterARotation(t *testing.T) {
+	for says, rotation := range map[string]struct {
+		meanwhile string // the password that the client has
+		begin     func(f *fleet, i int)
+		end       func(f *fleet, i int)
+	}{
+		"WRONGPASS": {meanwhile: rightPassword},
+		"NOAUTH":    {meanwhile: ""},
+		"NOPERM": {
+			meanwhile: "another",
+			begin: func(f *fleet, i int) {
+				require.NoError(f, f.admin[i].Do(f.ctx, "acl", "setuser", "default", "-eval", "-evalsha").Err())
+			},
+			end: func(f *fleet, i int) {
+				require.NoError(f, f.admin[i].Do(f.ctx, "acl", "setuser", "default", "+eval", "+evalsha").Err())
+			},
+		},
+	} {
+		t.Run(says, func(t *testing.T) {
+			f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
+			var password atomic.Value
+			password.Store(rightPassword)
+			r := f.redlockOf(f.clients(func(o *redis.Options) {
+				o.Password = ""
+				o.CredentialsProvider = func() (string, string) { return "", password.Load().(string) }
+			}), redlock.Config{})
+			l := f.acquire(r, key, time.Hour)
+			f.onAll(key, l, f.all()...)
+			password.Store(rotation.meanwhile)
+			for _, i := range []int{0, 1} {
+				require.NoError(t, f.admin[i].ConfigSet(f.ctx, "requirepass", "another").Err())
+				require.NoError(t, f.admin[i].ClientKillByFilter(f.ctx, "TYPE", "normal", "SKIPME", "yes").Err())
+				if rotation.begin != nil {
+					rotation.begin(f, i)
+				}
+			}
+			require.Error(t, l.Extend(f.ctx, time.Hour), "on the broken connections")
+			err := f.release(l)
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.Contains(t, text(err), says)
+			f.onAll(key, l, 0, 1)
+			if says != "NOPERM" { // which forbids scripts alone
+				_, err = r.TryAcquire(f.ctx, "another key", time.Hour)
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				assert.Contains(t, text(err), says)
+			}
+			password.Store("another")
+			for _, i := range []int{0, 1} {
+				if rotation.end != nil {
+					rotation.end(f, i)
+				}
+			}
+			f.gone(key, f.all()...)
+			l = f.acquire(r, key, time.Hour)
+			require.NoError(t, f.release(l))
+		})
+	}
 }

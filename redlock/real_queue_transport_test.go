@@ -84,7 +84,6 @@ func TestRealAReleaseWakesWhoIsOpened(t *testing.T) {
 		"TLS":              {servers: []redisserver.Option{redisserver.TLS()}, suffix: "?skip_verify=true"},
 		"unix socket":      {servers: []redisserver.Option{redisserver.UnixSocket()}},
 		"another database": {suffix: "/2"},
-		"no read timeout":  {suffix: "?read_timeout=-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFleet(t, 3, way.servers...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -29,10 +30,12 @@ type Redlock struct {
 	tokens    tokens
 	retention any // int64: milliseconds for which fences are kept
 
-	ears      *ears
-	tickets   tickets
-	told      told
-	clustered bool // a node is a Cluster
+	ears       *ears
+	tickets    tickets
+	told       told
+	foreigners foreigners
+	unprompted chan struct{} // a token for each try or probe that may be made unprompted; see maxUnprompted
+	clustered  bool          // a node is a Cluster
 
 	journal *journal
 
@@ -47,11 +50,27 @@ type Redlock struct {
 
 // New makes a Redlock of clients, one for each master. Each is a *redis.Client
 // (a server, or a Sentinel-managed master) or a *redis.ClusterClient (a Cluster
-// that acts as one node), with whatever options it has: a client with go-redis'
-// defaults does not slow a round down. The caller keeps the clients and closes
+// that acts as one node). A client with go-redis' default options does not slow a
+// round down. The caller keeps the clients and closes
 // them after the Redlock; a *redis.Client gets one hook, which listens to dials
-// and stays. The client's own hooks see every command, and may change its key; they
+// and stays. Its own hooks see every command, and may change its key. They
 // must not keep a command after they have returned, as it is used again.
+//
+// With a *redis.ClusterClient, hooks that were added to its shards' clients in OnNewNode see
+// every command. Hooks that were added to the ClusterClient itself see none. New refuses a
+// ClusterClient if such a hook changes keys, as locks would then not have the keys that the
+// rest of the application uses. New sends one SET through these hooks to find out, and stops
+// it before it leaves. It cannot notice a hook that is added later, or one that changes only
+// some keys.
+//
+// A client that would wait for a silent node for ever (a ReadTimeout of -1 or -2) is
+// refused.
+//
+// A client with a StreamingCredentialsProvider is refused, as go-redis panics when a Conn
+// of it connects. CredentialsProviderContext is asked on each
+// new connection, and with ConnMaxLifetime connections are replaced also while they are in
+// use. A client with ContextTimeoutEnabled, as those of Open, can tell within NodeTimeout
+// that a connection was dropped in silence while it was idle.
 //
 // New contacts nobody. Its errors name the argument: no node, a nil node, a
 // client of an unsuitable type (a Ring, for one), the same client twice
@@ -65,20 +84,21 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		return nil, errors.New("redlock: nodes is empty")
 	}
 	r := &Redlock{
-		cfg:     cfg,
-		random:  newRandom(cfg.Rand),
-		turns:   newTurns(),
-		journal: newJournal(cfg.Logger),
-		keeper:  newKeeper(cfg.Clock),
-		closing: make(chan struct{}),
-		ended:   make(chan struct{}),
+		cfg:        cfg,
+		random:     newRandom(cfg.Rand),
+		turns:      newTurns(),
+		journal:    newJournal(cfg.Logger),
+		keeper:     newKeeper(cfg.Clock),
+		closing:    make(chan struct{}),
+		unprompted: slots(),
+		ended:      make(chan struct{}),
 
 		retention: millis(cfg.FenceRetention),
 	}
 	names := map[string]int{}
 	seen := map[redis.UniversalClient]int{}
 	for i, client := range nodes {
-		n, err := newNode(client, cfg.KeyPrefix)
+		n, err := newNode(client, cfg)
 		if err != nil {
 			return nil, fmt.Errorf("redlock: nodes[%d] %w", i, err)
 		}
@@ -102,6 +122,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 
 	carriers := make([]quorum.Carrier[command], len(r.nodes))
 	r.guard = newGuard(cfg, len(r.nodes), r.journal)
+	r.guard.listen = r.ears.renew
 	for i, n := range r.nodes {
 		n.meet(func(addr string) *server { return r.guard.at(i, n.addr, addr) })
 		carriers[i] = n.carrier
@@ -230,19 +251,38 @@ func (r *Redlock) quorumError(round *quorum.Round[command], reason, cause error)
 		Reason: reason, Cause: cause,
 	}
 	for _, b := range round.Ballots() {
-		if b.Vote != quorum.Granted {
-			e.Nodes = append(e.Nodes, NodeError{Addr: r.nodes[b.Node].addr, Err: r.nodeErr(b)})
+		if b.Vote == quorum.Granted {
+			continue
 		}
+		n := NodeError{Addr: r.nodes[b.Node].addr, Index: b.Node, Vote: b.Vote, Err: nodeErr(round, b)}
+		if late := b.Final == quorum.Refused; late && n.Vote == quorum.Pending {
+			n.Err = errUndecided
+		}
+		e.Nodes = append(e.Nodes, n)
 	}
 	return e
 }
 
+// unanswered tells how a round failed that every node grants that answers.
+func (r *Redlock) unanswered(ctx context.Context, round *quorum.Round[command]) *QuorumError {
+	reason := ErrNoQuorum
+	if round.Tally().Outcome() == quorum.Open {
+		reason = nil // the caller left, and nodes that have not answered have not failed
+	}
+	return r.quorumError(round, reason, context.Cause(ctx))
+}
+
 var errUndecided = errors.New("had not answered when it was decided")
 
-func (r *Redlock) nodeErr(b quorum.Ballot) error {
+// nodeErr is why a node did not grant a round. A second proposal has less time than
+// NodeTimeout to be answered in, and a renewal more.
+func nodeErr(round *quorum.Round[command], b quorum.Ballot) error {
 	switch {
 	case errors.Is(b.Err, quorum.ErrNoAnswer):
-		return nodeTimeout{r.cfg.NodeTimeout}
+		took := round.Decided().Sub(round.Start()).Round(time.Millisecond)
+		return nodeTimeout{min(took, round.Within())}
+	case errors.Is(b.Err, quorum.ErrVotedTwice):
+		return fmt.Errorf("%w: the server %w", plain{ErrDuplicateNode}, b.Err)
 	case b.Err == nil:
 		return errUndecided
 	}

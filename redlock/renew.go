@@ -15,9 +15,21 @@ const minRetry = 50 * time.Millisecond
 
 // KeepAlive renews the lock in the background, every third of the ttl last asked
 // for, until it is released or lost. It returns at once; calling it again, or on
-// a lock that has ended, does nothing. A renewal that finds no quorum is tried
-// again while validity lasts; one that finds the lock lost ends it, and its
-// Context says so.
+// a lock that has ended, does nothing. A renewal may take longer than
+// Config.NodeTimeout: an answer counts while the lock is valid. One that finds no
+// quorum is tried again while validity lasts; one that finds the lock lost ends it,
+// and its Context says so.
+//
+// So if the keys vanish from a majority of the nodes, the holder knows after a third of the
+// ttl at the most: that interval is not an option, a shorter ttl shortens it. If ForceRelease
+// breaks the lock, the holder knows two round trips later. For that the Redlock has one more
+// connection to each node, or to each shard of a Cluster that has such a key, from the first
+// renewal of a lock until ten seconds after the last renewed lock has ended. Those who wait
+// in Acquire share it.
+//
+// It goes on after the context that the lock was acquired with has ended: a handler that
+// returns without Release leaves a lock that is renewed until the process ends. Defer the
+// Release right after the acquisition; the example of Lock.Context has the pattern.
 func (l *Lock) KeepAlive() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,11 +43,16 @@ func (l *Lock) KeepAlive() {
 }
 
 // renew starts a renewal. The keeper calls it when it is due; it never waits for
-// a node. The next is planned when this one is decided, so there is never more
-// than one under way.
+// a node. The next is planned when this one is decided, at the latest when validity is
+// over, so there is never more than one under way: masters that are slow are not asked
+// again for what they are still doing.
 func (l *Lock) renew() {
 	l.mu.Lock()
 	ttl := l.ttl
+	if l.cause == nil {
+		l.listen()
+		l.asks()
+	}
 	l.mu.Unlock()
 	_, err := l.startExtend(ttl, false, func(round *quorum.Round[command]) {
 		l.r.keeper.renewed()
@@ -56,10 +73,12 @@ func (l *Lock) renewed(round *quorum.Round[command], ttl time.Duration) {
 	}
 	if err == nil {
 		l.r.keeper.renewAt(l, round.Start().Add(ttl/renewals))
+		l.hasten()
 		return
 	}
 	// Sooner and sooner while validity runs out, but never in a spin.
 	now := l.r.cfg.Clock.Now()
 	l.r.keeper.renewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
+	l.hasten()
 	l.r.journal.warn("renewal failed, trying again", "key", short(l.key), "until", l.until, "error", err.Error())
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -287,7 +288,8 @@ type scripted struct {
 	mu    sync.Mutex
 	value string
 	sets  [][]string // the arguments of each SET
-	told  []byte     // what it said to the commands of kind op
+	asked bool       // it has been asked for what op does
+	told  []byte     // what it said to that
 }
 
 func (s *scripted) client(protocol int) *redis.Client {
@@ -297,6 +299,11 @@ func (s *scripted) client(protocol int) *redis.Client {
 		MaxRetries:      -1,
 		DisableIdentity: true,
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			// A release whose outcome is indeterminate is repeated on another connection, and
+			// waits for that answer. There is none to wait for.
+			if s.op == "release" && s.wasAsked() {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			}
 			return &scriptedConn{node: s}, nil
 		},
 	})
@@ -307,6 +314,12 @@ func (s *scripted) said() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.told
+}
+
+func (s *scripted) wasAsked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
 }
 
 func (s *scripted) answer(args []string) []byte {
@@ -330,6 +343,7 @@ func (s *scripted) answer(args []string) []byte {
 	}
 	said := bytes.ReplaceAll(s.reply, []byte("CUTVALUE"), []byte(s.value[:min(20, len(s.value))]))
 	said = bytes.ReplaceAll(said, []byte("VALUE"), []byte(s.value))
+	s.asked = true
 	s.told = append(s.told, said...)
 	return said
 }

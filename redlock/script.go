@@ -13,6 +13,8 @@ type script struct{ text, sha1 string }
 var (
 	//go:embed release.lua
 	releaseText string
+	//go:embed force.lua
+	forceText string
 	//go:embed extend.lua
 	extendText string
 	//go:embed propose.lua
@@ -24,11 +26,12 @@ var (
 	//go:embed wake.lua
 	wakeText string
 
-	releaseScript = script{including(wakeText, releaseText), "91e7312bcfb24dad45f187e1b4bf910ba9d890ed"}
-	extendScript  = script{extendText, "22ebce26583337b64440cd243a9477be2427ba10"}
-	proposeScript = script{proposeText, "a165f6136459a09773412d0ba592a3bcb9933ef1"}
-	queueScript   = script{including(wakeText, queueText), "cf1365f889f7165078f2098569772f5c6d4c616b"}
-	inspectScript = script{inspectText, "52c5ee0a5ea87037e12cff07e977582efdb666f0"}
+	releaseScript = script{including(wakeText, releaseText), "15f3ed5b64fa0fb946660754fdd01c55732d30e4"}
+	forceScript   = script{including(wakeText, forceText), "3c7b2c9c6977f964f22b18afce7031aee833a929"}
+	extendScript  = script{extendText, "bf394bd12c9869874634467b2ced988c58c54590"}
+	proposeScript = script{proposeText, "6712bb086e1a7bad49490b9aeaeb43da45c92c62"}
+	queueScript   = script{including(wakeText, queueText), "9604cb56b1db0b3d17524dcd662864e1444e3195"}
+	inspectScript = script{inspectText, "0d834024106f32c76da0768d1cbb096c176e547d"}
 )
 
 // including puts wake.lua where a script asks for it: scripts cannot call each other.

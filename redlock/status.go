@@ -6,7 +6,8 @@ import "time"
 type NodeStatus struct {
 	Addr string // as in errors
 	// Servers are those that were heard of behind the node: one, or none yet; behind a
-	// Cluster one for each shard that was in use.
+	// Cluster one for each shard that was in use. A server that left the Cluster stays in
+	// the list for Config.RestartGuard or longer, and goes when a new one comes.
 	Servers []ServerStatus
 }
 

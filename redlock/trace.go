@@ -14,7 +14,7 @@ import (
 type Trace struct {
 	Op      string         // "acquire", "extend", "release", "clean up", "top up", "wait", "leave", "force release" or "inspect"
 	Key     string         // the resource, without Config.KeyPrefix
-	Outcome quorum.Outcome // as decided
+	Outcome quorum.Outcome // as decided; Open if the caller left before
 	Granted int            // grants at the decision; a later grant is in Nodes
 	Need    int            // grants that win
 	Elapsed time.Duration  // from before the first byte to the decision
@@ -47,7 +47,7 @@ func (r *Redlock) trace(round *quorum.Round[command]) {
 			n.Vote = quorum.Pending
 			fallthrough
 		case b.Final != quorum.Granted:
-			n.Err = r.nodeErr(b)
+			n.Err = nodeErr(round, b)
 		}
 		t.Nodes = append(t.Nodes, n)
 	}

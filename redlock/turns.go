@@ -19,12 +19,16 @@ type line struct {
 	places []*place
 	holder *Lock // of Acquire's; nil: nobody here
 	wait   *wait // the line's place in the nodes' queue; nil: none
-	reason error // why the last attempt was in vain; nil before there was one
+
+	reason error // why the line waits, as found last: an attempt failed, or a caller has the key
+	found  int   // how often that was found
+	past   int   // how often it had been found when the last holder's lock was over
 }
 
 // place is somebody's place in a line.
 type place struct {
 	first chan struct{} // closed when it is his turn; nil: it was at once
+	since int           // the line's past when it joined
 }
 
 func newTurns() *turns { return &turns{lines: map[string]*line{}} }
@@ -41,6 +45,7 @@ func (t *turns) join(key string) *place {
 	} else {
 		p.first = make(chan struct{})
 	}
+	p.since = l.past
 	l.places = append(l.places, p)
 	return p
 }
@@ -86,10 +91,10 @@ func (t *turns) hold(key string, p *place, lock *Lock) {
 	defer t.mu.Unlock()
 	l := t.lines[key]
 	l.places = slices.Delete(l.places, 0, 1)
-	l.holder, l.reason = lock, nil
+	l.holder = lock
+	l.waits(ErrHeld)
 	if lock.passed {
-		l.holder = nil
-		t.next(key, l)
+		t.over(key, l)
 	}
 }
 
@@ -99,9 +104,14 @@ func (t *turns) pass(lock *Lock) {
 	defer t.mu.Unlock()
 	lock.passed = true
 	if l := t.lines[lock.key]; l != nil && l.holder == lock {
-		l.holder = nil
-		t.next(lock.key, l)
+		t.over(lock.key, l)
 	}
+}
+
+// over lets the line go on without a holder; mu is held.
+func (t *turns) over(key string, l *line) {
+	l.holder, l.past = nil, l.found
+	t.next(key, l)
 }
 
 // wait is the line's place in the nodes' queue, and queue sets it.
@@ -117,20 +127,27 @@ func (t *turns) queue(key string, w *wait) {
 	t.lines[key].wait = w
 }
 
-// failed notes for the line why its first one tried in vain.
+// failed records for the line why the attempt of its first one failed.
 func (t *turns) failed(key string, reason error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lines[key].reason = reason
+	t.lines[key].waits(reason)
 }
 
-// reason is why the line waits. Before anybody has tried, somebody of this Redlock has
-// the key or is about to try.
-func (t *turns) reason(key string) error {
+// waits records why the line waits; the turns' mu is held.
+func (l *line) waits(reason error) {
+	l.reason = reason
+	l.found++
+}
+
+// reason returns why p waits: why the last attempt of the line failed, or ErrHeld if a
+// caller of this Redlock has, or had, the key meanwhile. It returns nil if p knows of
+// neither.
+func (t *turns) reason(key string, p *place) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.lines[key]; l != nil && l.reason != nil {
+	if l := t.lines[key]; l.found > p.since {
 		return l.reason
 	}
-	return ErrHeld
+	return nil
 }

@@ -3,8 +3,13 @@ package redlock
 import "fmt"
 
 // findTwin looks for the server behind another node; mu is held. Of two nodes that are
-// one server, the first to say so keeps its votes until it is found to be another, so
-// there is never a round in which both count.
+// one server, the first to say so keeps its votes until its connection breaks or it is
+// found to be another. Then the server may have moved to the other node, as with a dead
+// node whose address was given to a spare, and that node's votes count.
+//
+// A round that had the first node's vote may have the other's too: it began before the
+// server moved. So this does not decide what a round counts. The round does, by the
+// server's run id: see quorum.Call.By.
 func (g *guard) findTwin(s *server) {
 	before := s.twin
 	if s.twin != nil {
@@ -13,7 +18,7 @@ func (g *guard) findTwin(s *server) {
 	}
 	for node, others := range g.nodes {
 		for _, o := range others {
-			if node == s.node || !o.known || o.twin != nil || o.run != s.run {
+			if node == s.node || !o.known || o.left || o.twin != nil || o.run != s.run {
 				continue
 			}
 			s.twin = o
@@ -26,6 +31,13 @@ func (g *guard) findTwin(s *server) {
 	}
 }
 
+// leave notes that the node's connection to the server broke.
+func (s *server) leave() {
+	s.guard.mu.Lock()
+	defer s.guard.mu.Unlock()
+	s.left = true
+}
+
 // duplicate is ErrDuplicateNode, with both nodes' names, if two are one server.
 func (g *guard) duplicate() error {
 	if g.twins.Load() == 0 {
@@ -35,7 +47,7 @@ func (g *guard) duplicate() error {
 	defer g.mu.Unlock()
 	for _, servers := range g.nodes {
 		for _, s := range servers {
-			if s.twin != nil {
+			if s.twin != nil && s.gone.IsZero() {
 				first, second := s, s.twin
 				if second.node < first.node {
 					first, second = second, first

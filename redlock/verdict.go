@@ -18,9 +18,12 @@ const (
 	// VerdictHeld: a majority has one value.
 	VerdictHeld
 	// VerdictSplit: neither, whatever the nodes that could not tell would say. Several
-	// contenders have a part each, or one has lost its majority; or the key is none of
-	// this library's. Nobody holds it, and nobody can before some of that expires.
+	// contenders have a part each, or one has lost its majority. Nobody holds it, and
+	// nobody can before some of that expires.
 	VerdictSplit
+	// VerdictForeign: the key is of another type on so many nodes that nobody can acquire
+	// a lock under its name until somebody deletes it.
+	VerdictForeign
 )
 
 func (v Verdict) String() string {
@@ -33,6 +36,8 @@ func (v Verdict) String() string {
 		return "held"
 	case VerdictSplit:
 		return "split"
+	case VerdictForeign:
+		return "foreign"
 	}
 	return fmt.Sprintf("Verdict(%d)", uint8(v))
 }
@@ -41,10 +46,11 @@ func (v Verdict) String() string {
 // that is being acquired or released it may tell that it is split.
 func (i *Inspection) Verdict() Verdict {
 	_, most := i.most()
-	free, silent := 0, 0
+	free, silent, foreign := 0, 0, 0
 	for _, n := range i.Nodes {
 		switch {
-		case errors.Is(n.Err, errOtherType):
+		case errors.Is(n.Err, ErrForeign):
+			foreign++
 		case n.Err != nil:
 			silent++
 		case n.Holder == "":
@@ -56,6 +62,8 @@ func (i *Inspection) Verdict() Verdict {
 		return VerdictHeld
 	case free >= i.Need:
 		return VerdictFree
+	case foreign > len(i.Nodes)-i.Need:
+		return VerdictForeign
 	case max(most, free)+silent >= i.Need:
 		return VerdictUnknown
 	}

@@ -4,18 +4,25 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unique"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/quorum"
 )
 
 // verification is what is known of the server at the other end of a connection.
 type verification struct {
 	server *server
-	marker string // the key of the node's marker; empty: it has none
+	marker string   // the key of the node's marker; empty: it has none
+	met    identity // what the server last said, maybe on an earlier connection; zero: nothing yet
 
-	asked bool      // since it was due
-	at    time.Time // when it last answered; zero: it has not, or the answer was no good
-	write string    // what is to be written to the marker
+	asked bool         // since it was due
+	sent  time.Time    // when it was last asked
+	at    time.Time    // when it was asked what it has answered; zero: it has not, or the answer was no good
+	voter quorum.Voter // the server by its answer; zero while that is not known
+	err   error        // why the server did not say who it is, though it may the next time
+	write string       // what is to be written to the marker
 
 	questions []question // those of the batch under way
 	seen      sighting   // what they were answered
@@ -57,6 +64,7 @@ func (v *verification) due(now time.Time) bool {
 // ask puts the questions in front of the batch: who are you, and with the guard also
 // whose replica you were, and what the marker says by your clock.
 func (v *verification) ask(w *wire) {
+	v.sent = v.now()
 	v.seen = sighting{}
 	s := &v.seen
 	v.questions = append(v.questions[:0], newQuestion(text(s.readServer), "info", "server"))
@@ -91,10 +99,17 @@ func (v *verification) remark() (cmd redis.Cmder) {
 // of a batch that has none.
 func (v *verification) heard(batchErr error) {
 	defer func() { v.questions = v.questions[:0] }()
-	v.asked, v.at = true, time.Time{}
-	now := v.server.guard.clock.Now() // not earlier than the server looked at its clock
+	v.asked, v.at, v.voter, v.err = true, time.Time{}, quorum.Voter{}, nil
+	read := v.server.guard.clock.Now()
 	for _, q := range v.questions {
 		answer, err := q.Result()
+		// A server that is busy, or refuses a password that is being changed, may do what
+		// comes behind the question. Its votes do not count until it has said who it is, as
+		// it may be another node's server too. One that never answers the question keeps
+		// its votes: a user without the right to INFO, or a proxy.
+		if passing(err) {
+			v.asked, v.err = false, scrub(err, "")
+		}
 		switch {
 		case errors.Is(err, redis.Nil):
 			err = q.take("") // no marker; anything else has something to say
@@ -114,20 +129,34 @@ func (v *verification) heard(batchErr error) {
 			return
 		}
 	}
-	v.at = now
-	only, replaced := v.server.meet(v.seen, now)
+	// The answer may have been under way for long: the server is believed to be the same
+	// from when it was asked. See server.meet.
+	v.at, v.voter = v.sent, unique.Make(v.seen.run)
+	if before := v.met; before.run != "" && v.seen.follows(before) {
+		v.server.replaced()
+	}
+	v.met = v.seen.identity
+	only, record := v.server.meet(v.seen, v.sent, read)
 	v.asked = only // who is listed twice is asked each time, as that may end
 	if v.marker != "" {
-		v.write = v.seen.remark(replaced)
+		v.write = record
 	}
 }
 
-// reconnected has the next batch ask. Whoever only looks for servers that are listed
-// twice need not know again after a connection was given back in good order.
-func (v *verification) reconnected(broken bool) {
-	if broken || v.server.guard.on() {
-		v.asked, v.at = false, time.Time{}
+// reconnected makes the next batch ask for the server's identity. The address may lead to
+// another server than it did on the connection before, however that ended.
+func (v *verification) reconnected() {
+	v.asked, v.at, v.voter, v.err = false, time.Time{}, quorum.Voter{}, nil
+}
+
+// passing reports a server's refusal that ends by itself.
+func passing(err error) bool {
+	for _, prefix := range []string{"BUSY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "WRONGPASS", "NOAUTH"} {
+		if says(err, prefix) {
+			return true
+		}
 	}
+	return false
 }
 
 // text takes an answer that is a string.

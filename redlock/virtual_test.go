@@ -108,6 +108,11 @@ func (b *bed) commands(i int) (sent []string) {
 	return sent
 }
 
+// asked is commands without what it takes to listen there.
+func (b *bed) asked(i int) []string {
+	return slices.DeleteFunc(b.commands(i), func(c string) bool { return c == "SUBSCRIBE" || c == "PING" })
+}
+
 // settle lets everything that is under way and takes no time come to its end.
 func (b *bed) settle() { synctest.Wait() }
 

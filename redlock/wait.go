@@ -1,18 +1,20 @@
 package redlock
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// wait is a Redlock's place in the queue for one key, with one ticket on all nodes. The
-// lanes, the ears and timers tell it what they hear; next says what is to be done.
+// wait is a Redlock's wait for one key. The lanes, the ears and timers tell it what they
+// hear; next says what is to be done.
 //
-// Every message can get lost, and every node, so nothing depends on one: who waits for
-// long looks by itself, and who is first looks when the holder's key expires. All that
-// is sent may be sent twice. So what goes wrong costs time, and never a wake-up for good.
+// Every message can get lost, and every node, so nothing depends on one: a waiter that
+// waits for long looks by itself, and the first in the queue looks when the holder's key
+// expires. All that is sent may be sent twice. So what goes wrong costs time, and never a
+// wake-up for good.
 type wait struct {
 	r       *Redlock
 	key     string // as the caller names it
@@ -24,19 +26,21 @@ type wait struct {
 	changed chan struct{} // holds one signal: next may say something else now
 
 	mu     sync.Mutex
-	over   bool
+	phase  phase
 	lock   *Lock     // that it was won with
 	ended  time.Time // when all nodes were told that we do not wait any more; zero: not yet
-	ticket int64
-	first  int64 // ticket, before it was raised
-	raises int   // how often the ticket was raised
-	raise  bool  // it has to be
+	ticket int64     // of the queue entries, the same on all nodes
+	first  int64     // ticket, before it was raised
+	raises int       // how often the ticket was raised
+	raise  bool      // it has to be
 
 	tries     int       // in vain, one after the other
-	poor      bool      // the last one found no quorum, or was too late
+	vain      int       // turns in a row that found no majority in time
 	notBefore time.Time // of the next try, if nodes are free
-	poll      time.Time // of the next try, if there is nobody to wake us
+	poll      time.Time // of the next try if there is nobody to wake us, or of the next question while outside
+	foreign   foreign   // what is known of clients that wake nobody
 	looked    int       // the node that was looked at last
+	looking   bool      // it has not answered yet
 	look      time.Time // at the next
 	pause     time.Duration
 	ends      time.Time // of a quarantine, which is worth a try
@@ -47,8 +51,25 @@ type wait struct {
 	nodes []standing
 }
 
+// phase is what a wait may do.
+type phase uint8
+
+const (
+	// queued: the wait has, or asks for, an entry in the key's queue on every node that can
+	// wake it. It tries to take the key when a majority has woken it.
+	queued phase = iota
+	// outside: the wait's last turn found no majority in time, so it has no entry and takes
+	// nothing. An entry would hold the others up at each of its turns, as it would be woken
+	// first, take the key where it can, and give it back in vain. It asks the nodes from
+	// time to time, and queues again, with a new ticket, once a majority has answered.
+	outside
+	// over: the wait was won or given up.
+	over
+)
+
 // standing is what is known of our place on one node.
 type standing struct {
+	mute  bool      // it did not answer when it was asked last
 	asked bool      // for one; zero again if that failed
 	again time.Time // when to ask again after that
 	in    bool      // we have it
@@ -66,12 +87,13 @@ func (r *Redlock) newWait(key string) *wait {
 	now := r.cfg.Clock.Now()
 	w := &wait{
 		r: r, key: key, name: name, queue: queueOf(name), changed: make(chan struct{}, 1),
-		ticket: r.tickets.next(now.UnixMicro()),
+		ticket: r.tickets.next(now),
 		nodes:  make([]standing, len(r.nodes)),
 		pause:  firstLook, look: now.Add(firstLook),
 		looked: int(r.random.below(time.Duration(len(r.nodes)))),
 	}
 	w.first = w.ticket
+	w.foreign.seen = r.foreigners.known(name, now)
 	w.who, w.sharded = r.names(name)
 	return w
 }
@@ -80,7 +102,7 @@ func (r *Redlock) newWait(key string) *wait {
 func (w *wait) stance(value string) *stance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &stance{wait: w, who: w.who, sharded: w.sharded, ticket: ticketText(w.ticket), old: value}
+	return &stance{wait: w, who: w.who, sharded: w.sharded, ticket: ticketText(w.ticket), number: w.ticket, old: value}
 }
 
 // won ends the wait with the lock. Nodes that granted it have no place of ours any more. On
@@ -89,7 +111,7 @@ func (w *wait) stance(value string) *stance {
 func (w *wait) won(lock *Lock) {
 	w.r.ears.end(w)
 	w.mu.Lock()
-	w.over, w.lock = true, lock
+	w.phase, w.lock = over, lock
 	var late []bool
 	for i, s := range w.nodes {
 		if s.in && s.free {
@@ -122,7 +144,22 @@ func (w *wait) giveUp() {
 func (w *wait) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over, w.ended = true, w.r.cfg.Clock.Now()
+	w.phase, w.ended = over, w.r.cfg.Clock.Now()
+}
+
+// probe asks all nodes whether they answer, and takes nothing. The error is nil if a
+// majority whose votes count has answered in time.
+func (w *wait) probe(ctx context.Context) *QuorumError {
+	cmd := w.command(kindLook, "")
+	cmd.stance = w.r.newcomer(w.name)
+	round := w.r.start(quorum.Spec[command]{Op: cmd})
+	round.Wait(ctx)
+	if round.Tally().Outcome() == quorum.Won {
+		return nil
+	}
+	failed := w.r.unanswered(ctx, round)
+	failed.Op, failed.Granted = kindAcquire.String(), 0
+	return failed
 }
 
 // stand asks nodes for a place, and leave gives it up, for as long as a node may take to
@@ -142,5 +179,5 @@ func (w *wait) leave(value string) {
 }
 
 func (w *wait) command(k kind, value string) command {
-	return command{kind: k, resource: w.key, key: w.name, value: value, ttl: int64(0), queue: w.queue, stance: w.stance(value)}
+	return command{kind: k, r: w.r, resource: w.key, key: w.name, value: value, ttl: int64(0), queue: w.queue, stance: w.stance(value)}
 }

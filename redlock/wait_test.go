@@ -107,7 +107,7 @@ func TestARetryIsNotBlockedByItsOwnMinority(t *testing.T) {
 				values[c[10]] = true
 			}
 		}
-		assert.Greater(t, sets, 2)
+		assert.GreaterOrEqual(t, sets, 2, "it tried again")
 		assert.Len(t, values, sets, "a fresh value for every attempt")
 		require.NoError(t, l.Release(ctx))
 	})

@@ -46,11 +46,12 @@ var (
 	formExtendFence  = form{&extendScript, 2, 4}
 	formRelease      = form{&releaseScript, 2, 1}
 	formReleaseLeave = form{&releaseScript, 3, 3}
+	formForce        = form{&forceScript, 2, 4}
 	formTry          = form{&queueScript, 3, 6}
 	formTryFence     = form{&queueScript, 4, 8}
 	formStand        = form{&queueScript, 3, 4} // and leave
 	formInspect      = form{&inspectScript, 2, 0}
-	actions          = [...]any{kindAcquire: "try", kindTopUp: "try", kindStand: "stand", kindLeave: "leave"}
+	actions          = [...]any{kindAcquire: "try", kindTopUp: "try", kindStand: "stand", kindLeave: "leave", kindLook: "stand"}
 )
 
 func (*wireCmd) NoRetry() bool { return true }
@@ -113,6 +114,13 @@ func (w *wireCmd) fill(c *command, sharded bool) {
 		if c.value == "" && c.stance != nil { // there is nothing to give back, and a key may be empty
 			w.value = c.stance.who.(string)
 		}
+	case &forceScript:
+		w.old = brokenMessage(c.value) // which no hook is to print either
+		a[0], a[1], a[2], a[3] = c.queue.flag, &w.value, brokenIn(c.key.(string), sharded), &w.old
+		a[4] = "0"
+		if c.foreign {
+			a[4] = "1"
+		}
 	case &inspectScript:
 		a[0] = c.queue.flag
 	case &queueScript:
@@ -122,6 +130,9 @@ func (w *wireCmd) fill(c *command, sharded bool) {
 			a[6], a[7] = c.fence.token, c.fence.retention
 		}
 		a[0], a[1], a[2], a[3] = actions[c.kind], c.stance.name(sharded), c.stance.ticket, &w.old
+		if c.kind == kindStand && c.stance.wait.left(c.stance.number) {
+			a[0] = actions[kindLeave] // or our entry would come behind the call that removes it
+		}
 		w.old = c.stance.old
 		if w.form != formStand {
 			a[4], a[5] = &w.value, c.ttl
@@ -145,9 +156,10 @@ type wire struct {
 	cmds []*wireCmd    // those of the batch
 	out  []redis.Cmder // the same for go-redis, behind what asks who the server is
 
-	sets, releases, farewells, extends, proposals, tries, stands, inspections shelf
+	sets, releases, forces, farewells, extends, proposals, tries, stands, inspections shelf
 
 	loaded  map[string]bool // hashes of the scripts that the server was given
+	whole   bool            // every script is sent whole all the same
 	sharded bool            // it is one of a Cluster's
 	plain   time.Time       // when it did not let us queue; zero: it does
 	again   bool            // that is long ago
@@ -191,7 +203,7 @@ func (w *wire) reset() {
 	clear(w.cmds)
 	clear(w.out)
 	w.cmds, w.out = w.cmds[:0], w.out[:0]
-	for _, s := range []*shelf{&w.sets, &w.releases, &w.farewells, &w.extends, &w.proposals, &w.tries, &w.stands, &w.inspections} {
+	for _, s := range []*shelf{&w.sets, &w.releases, &w.forces, &w.farewells, &w.extends, &w.proposals, &w.tries, &w.stands, &w.inspections} {
 		s.used = 0
 	}
 }
@@ -214,9 +226,11 @@ func (w *wire) command(c *command) *wireCmd {
 		if queued {
 			return w.script(&w.farewells, formReleaseLeave)
 		}
+	case kindForce:
+		return w.script(&w.forces, formForce)
 	case kindInspect:
 		return w.script(&w.inspections, formInspect)
-	case kindStand, kindLeave:
+	case kindStand, kindLeave, kindLook:
 		if queued {
 			return w.script(&w.stands, formStand)
 		}
@@ -238,7 +252,7 @@ func (w *wire) command(c *command) *wireCmd {
 // and by its hash from then on. To learn that from the server's error would cost a
 // round trip, during which later commands of the batch overtake.
 func (w *wire) script(from *shelf, f form) *wireCmd {
-	if !w.loaded[f.script.sha1] {
+	if w.whole || !w.loaded[f.script.sha1] {
 		if w.loaded == nil {
 			w.loaded = map[string]bool{}
 		}

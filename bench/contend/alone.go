@@ -31,7 +31,7 @@ func Alone(ctx context.Context, c subject.Caller, key string) (time.Duration, er
 		case ctx.Err() != nil:
 			return 0, fmt.Errorf("alone: %w", err)
 		default:
-			pause(ctx, 10*time.Millisecond)
+			Pause(ctx, 10*time.Millisecond)
 		}
 	}
 	took = took[aloneWarm:]

@@ -116,7 +116,7 @@ func (c Contender) arrive(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, 10*time.Millisecond)
+		Pause(ctx, 10*time.Millisecond)
 	}
 }
 

@@ -39,9 +39,9 @@ func (c Contender) work(ctx context.Context, proof Proof, turn Turn) (log Log) {
 		if err != nil && !ended {
 			log.Errors++
 			log.Why = err.Error()
-			pause(ctx, time.Millisecond) // whoever fails at once shall not spin
+			Pause(ctx, time.Millisecond) // whoever fails at once shall not spin
 		}
-		pause(ctx, turn.Think)
+		Pause(ctx, turn.Think)
 	}
 	return log
 }
@@ -62,7 +62,8 @@ func (c Contender) hold(proof Proof, turn Turn, s *Span, log *Log) error {
 // release does so whatever has ended.
 func release(c subject.Caller) error { return c.Release(context.Background()) }
 
-func pause(ctx context.Context, d time.Duration) {
+// Pause returns after d, or when ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}

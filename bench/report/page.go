@@ -14,6 +14,14 @@ import (
 //go:embed page.md.tmpl
 var pageText string
 
+// mixed is the tables of the command bench/mixed, which writes them here (-o). A run of the
+// comparison does not repeat them.
+//
+//go:embed mixed.md
+var mixed string
+
+const mixedCommand = "go -C bench run ./mixed -o report/mixed.md"
+
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // page is the run as Markdown.
@@ -40,7 +48,10 @@ func page(m measured) ([]byte, error) {
 		"OtherWays":  orNothing(otherWays(m)),
 		"Idle":       orNothing(idleWaiters(run.Idles)),
 		"Live":       orNothing(liveLocks(run.Renewals)),
-		"NoFigure":   noFigure,
+
+		"Mixed":        mixed,
+		"MixedCommand": mixedCommand,
+		"NoFigure":     noFigure,
 	})
 	return b.Bytes(), err
 }

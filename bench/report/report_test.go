@@ -49,6 +49,9 @@ func summary(t *testing.T, run result.Run) string {
 	return b.String()
 }
 
+// The golden page does not change with what bench/mixed has measured last.
+func init() { mixed = "### A table of bench/mixed\n\n| a |\n|---|\n| 1 |\n\n" }
+
 func TestWriteMakesEveryFile(t *testing.T) {
 	files := written(t, synthetic())
 	for _, name := range []string{

@@ -2,7 +2,7 @@
 -- ARGV[1] our value. If we waited: KEYS[2] the queue, KEYS[3] the flag, ARGV[2] our name in
 -- the queue and ARGV[3] our ticket, as we may still be in it where we did not get the key.
 -- Deletes the key if it is ours: 1, or 2 if that has woken somebody. Otherwise leaves it
--- alone: 0.
+-- alone: 0. If the queue has more of the dead than one script removes: 4 above that.
 --
 -- To delete the flag with the key tells whether anybody waits at less cost than to look.
 -- A third key would cost every release as much again, so if somebody does the queue's name
@@ -45,6 +45,9 @@ end
 local permitted, who = pcall(wake, queue, flag, '')
 if permitted and who then
   redis.call('SET', flag, '1', 'PX', math.max(redis.call('PTTL', queue), 1000))
-  return deleted * 2
+  deleted = deleted * 2
+end
+if more then
+  return deleted + 4
 end
 return deleted

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -37,9 +38,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func newRoot() *cobra.Command {
+	info, _ := debug.ReadBuildInfo()
 	root := &cobra.Command{
-		Use:   "redlock",
-		Short: "Locks that a majority of independent Redis masters agrees on",
+		Use:     "redlock",
+		Version: versionOf(info), // --version
+		Short:   "Locks that a majority of independent Redis masters agrees on",
 		Long: `redlock runs commands under locks that a majority of independent Redis masters
 agrees on: they outlive the loss of any minority of the masters.`,
 		Example: `  redlock demo
@@ -70,7 +73,20 @@ agrees on: they outlive the loss of any minority of the masters.`,
 		root.AddCommand(group.commands...)
 	}
 	root.AddCommand(newMan(), newVersion())
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = knownTopic
+	}
 	return root
+}
+
+// knownTopic refuses what cobra's help answers with the help of all, or of the command in
+// front of it.
+func knownTopic(help *cobra.Command, args []string) error {
+	if _, unknown, err := help.Root().Find(args); err != nil || len(unknown) > 0 {
+		return usagef("no help for %q (see redlock --help)", strings.Join(args, " "))
+	}
+	return nil
 }
 
 // usageError is a mistake in the command line; nothing has been done.
@@ -111,10 +127,24 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // password that was not encoded may hold any character.
 var credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://.*@`) })
 
+// plainWords are for what Go says in words of its own.
+var plainWords = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer(
+		"context deadline exceeded", "the time was over",
+		"context canceled", "interrupted",
+		"i/o timeout", "no answer in time",
+		"dial tcp: ", "", "dial unix: ", "",
+	)
+})
+
+// dialled is what was dialled, which has been named before.
+var dialled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bdial (tcp|unix) \S+: `) })
+
 // oneLine is err for stderr. Flag errors quote the argument, which may be a URL
 // that went to the wrong flag.
 func oneLine(err error) string {
 	msg := strings.TrimPrefix(err.Error(), "redlock: ")
 	msg = strings.ReplaceAll(msg, "\n", "; ") // errors.Join
+	msg = plainWords().Replace(dialled().ReplaceAllLiteralString(msg, ""))
 	return credentials().ReplaceAllLiteralString(printable(msg), "://...@")
 }

@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/quorumlock/redlock/internal/leash"
 )
 
 // TestMain makes of this binary all the programs that scripts run, by the name it is
@@ -27,6 +31,8 @@ var programs = map[string]func(){"redlock": main}
 type leakFree struct{ testscript.TestingM }
 
 func (m leakFree) Run() int {
+	// Under nohup(1) the programs would ignore SIGHUP as well.
+	signal.Notify(make(chan os.Signal, 1), append(leash.Endings(), leash.Messages()...)...)
 	code := m.TestingM.Run()
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,12 +41,21 @@ func (m leakFree) Run() int {
 	return code
 }
 
+// nothingLeft waits until no goroutine is left but those to ignore. A process ends without
+// waiting for a hung master; in a test, what waits for it ends by the client's timeouts.
+func nothingLeft(t *testing.T, ignore ...goleak.Option) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); goleak.Find(ignore...) != nil && time.Now().Before(deadline); {
+	}
+	goleak.VerifyNone(t, ignore...)
+}
+
 // runArgs runs the command as a shell would, without a terminal.
 func runArgs(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = run(ctx, args, &out, &errs)
-	goleak.VerifyNone(t)
+	nothingLeft(t)
 	return code, out.String(), errs.String()
 }
 
@@ -67,14 +82,14 @@ func TestUsageErrors(t *testing.T) {
 		"ttl is a URL":          {[]string{"demo", "--ttl", "redis://u:s3cret@h"}, "invalid argument"},
 		"ttl too short":         {[]string{"demo", "--ttl", "10ms"}, "below 1s"},
 		"ttl negative":          {[]string{"demo", "--ttl=-1s"}, "below 1s"},
-		"no URL":                {[]string{"demo", "--nodes", ""}, "urls[0]"},
-		"trailing comma":        {[]string{"demo", "--nodes", "redis://a,"}, "urls[1]"},
-		"other scheme":          {[]string{"demo", "--nodes", "redis://a", "--nodes", "http://:s3cret@b"}, "urls[1]"},
-		"no scheme":             {[]string{"demo", "--nodes", "s3cret@b:6379"}, "urls[0]"},
-		"raw password":          {[]string{"demo", "--nodes", "redis://:s3cret%@b"}, "urls[0]"},
-		"quote in password":     {[]string{"demo", "--nodes", `redis://:s3cret"x@b:port`}, "urls[0]"},
-		"comma in password":     {[]string{"demo", "--nodes", "redis://:1,s3cret@b"}, "urls[1]"},
-		"bad option":            {[]string{"demo", "--nodes", "redis://:s3cret@b?nope=1"}, "urls[0]"},
+		"no URL":                {[]string{"demo", "--nodes", ""}, "URL 1"},
+		"two commas":            {[]string{"demo", "--nodes", "redis://a,,redis://b"}, "URL 2 is empty"},
+		"other scheme":          {[]string{"demo", "--nodes", "redis://a", "--nodes", "http://:s3cret@b"}, "URL 2"},
+		"no scheme":             {[]string{"demo", "--nodes", "s3cret@b:6379"}, "URL 1"},
+		"raw password":          {[]string{"demo", "--nodes", "redis://:s3cret%@b"}, "URL 1"},
+		"quote in password":     {[]string{"demo", "--nodes", `redis://:s3cret"x@b:port`}, "URL 1"},
+		"comma in password":     {[]string{"demo", "--nodes", "redis://:1,s3cret@b"}, "URL 2"},
+		"bad option":            {[]string{"demo", "--nodes", "redis://:s3cret@b?nope=1"}, "URL 1"},
 		"one master twice":      {[]string{"demo", "--nodes", "redis://:s3cret@b,redis://B:6379/1"}, "twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,6 +119,16 @@ func TestVersion(t *testing.T) {
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "github.com/quorumlock/redlock")
 	assert.Contains(t, stdout, "go1.")
+}
+
+// What is released is stamped, wherever it was built.
+func TestVersionIsStamped(t *testing.T) {
+	defer func(before string) { release = before }(release)
+	release = "v1.2.3"
+	_, stdout, _ := runArgs(t, t.Context(), "--version")
+	assert.Equal(t, "redlock version v1.2.3\n", stdout)
+	_, stdout, _ = runArgs(t, t.Context(), "version")
+	assert.Regexp(t, `\Aredlock +v1\.2\.3\n`, stdout)
 }
 
 func TestVersionShowsWhatTheBuildKnows(t *testing.T) {

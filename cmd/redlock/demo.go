@@ -59,7 +59,8 @@ command line is wrong.`,
 	}
 	cmd.Flags().Var(&flags.nodes, "nodes", "use these masters: redis://, rediss:// or unix:// URLs,\nseparated by commas or in several --nodes")
 	cmd.Flags().StringVar(&flags.prefix, "prefix", "", "with --nodes: what the key begins with, for a user\nwho may touch no others")
-	cmd.Flags().DurationVar(&flags.ttl, "ttl", 10*time.Second, "how long masters keep the lock, from 1s up")
+	flags.ttl = 10 * time.Second
+	cmd.Flags().Var((*duration)(&flags.ttl), "ttl", "how long masters keep the lock, from 1s up")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object per step, for machines")
 	return cmd
 }

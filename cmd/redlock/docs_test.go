@@ -110,6 +110,23 @@ func TestReadmeShowsTheCrontabOfTheCommandPage(t *testing.T) {
 	assert.Equal(t, run, shown)
 }
 
+// What is in deploy is what the page shows and its scripts run.
+func TestDeployHasWhatTheCommandPageShows(t *testing.T) {
+	shown := map[string]string{}
+	for _, b := range blocks(t, commandPage) {
+		shown[b.test] = b.text
+	}
+	for file, name := range map[string]string{
+		"systemd/scheduler.service": "leader",
+		"systemd/nodes.env":         "leader-env",
+		"kubernetes/cronjob.yaml":   "cronjob",
+	} {
+		text, err := os.ReadFile("../../deploy/" + file)
+		require.NoError(t, err)
+		assert.Equal(t, shown[name], string(text), file)
+	}
+}
+
 // The page tells of every flag and every status.
 func TestCommandPageIsComplete(t *testing.T) {
 	text, err := os.ReadFile(commandPage)
@@ -146,6 +163,7 @@ func TestCommandPageIsComplete(t *testing.T) {
 //	crontab FILE SCRIPT   make a script of a crontab's line, which runs it as cron does
 //	unit FILE SCRIPT      the same for a service of systemd
 //	container FILE SCRIPT the same for a Dockerfile
+//	cronjob FILE SCRIPT   the same for a CronJob of Kubernetes
 //	sample NAME           of a block that shows commands and output write NAME.sh and
 //	                      NAME.want
 //	like FILE             the last exec's stdout is like the file, but for numbers
@@ -162,6 +180,7 @@ func TestCommandPage(t *testing.T) {
 		"crontab":   (*session).crontab,
 		"unit":      (*session).unit,
 		"container": (*session).container,
+		"cronjob":   (*session).cronjob,
 		"like":      (*session).like,
 		"durable":   (*session).durable,
 		"ledger":    (*session).ledger,

@@ -110,13 +110,18 @@ func (s *session) unit(args []string) error {
 }
 
 // container takes the last lines of a Dockerfile, and the environment as it is.
-func (s *session) container(args []string) error {
+func (s *session) container(args []string) error { return s.contained(args, "ENTRYPOINT", "CMD") }
+
+// cronjob takes the container of a CronJob of Kubernetes, in the same way.
+func (s *session) cronjob(args []string) error { return s.contained(args, "command:", "args:") }
+
+func (s *session) contained(args []string, names ...string) error {
 	if len(args) != 2 {
-		return errors.New("usage: container FILE SCRIPT")
+		return errors.New("usage: container or cronjob FILE SCRIPT")
 	}
 	var argv []string
-	for _, name := range []string{"ENTRYPOINT", "CMD"} {
-		m := regexp.MustCompile(`(?m)^` + name + ` (.*)$`).FindStringSubmatch(s.ReadFile(args[0]))
+	for _, name := range names {
+		m := regexp.MustCompile(`(?m)^ *` + name + ` (.*)$`).FindStringSubmatch(s.ReadFile(args[0]))
 		if m == nil {
 			return errors.New("no " + name)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,15 +13,18 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The states of a key on a node.
+// The states of a key on a node. A string that does not look like a lock is held too.
 const (
-	stateHeld   = "held"
-	stateFree   = "free"
-	stateFailed = "failed"
+	stateHeld    = "held"
+	stateFree    = "free"
+	stateForeign = "foreign" // of another type
+	stateFailed  = "failed"
 )
 
 func stateOf(n redlock.NodeInspection) string {
 	switch {
+	case errors.Is(n.Err, redlock.ErrForeign):
+		return stateForeign
 	case n.Err != nil:
 		return stateFailed
 	case n.Holder != "":
@@ -30,23 +34,27 @@ func stateOf(n redlock.NodeInspection) string {
 }
 
 func stateTint(state string) colour {
-	return map[string]colour{stateHeld: yellow, stateFree: green, stateFailed: red}[state]
+	return map[string]colour{stateHeld: yellow, stateFree: green, stateForeign: red, stateFailed: red}[state]
 }
 
-// The widths of the table's columns, but for the address. A token has 16 digits until the
+// The widths of the table's columns, but for the address and the state. A token has 16 digits until the
 // year 2255.
 const (
-	stateWidth, holderWidth, expiresWidth, waitingWidth, fenceWidth = len(stateFailed), 8, len("expires"), len("waiting"), 16
+	holderWidth, expiresWidth, waitingWidth, fenceWidth = 8, len("expires"), len("waiting"), 16
 
-	besideAddr  = len(indent) + len(gap) + stateWidth + len(gap) + holderWidth + len(gap) + expiresWidth + len(gap) + waitingWidth
-	besideError = len(indent) + len(gap) + stateWidth + len(gap)
+	besideState = len(indent) + len(gap) + len(gap) + holderWidth + len(gap) + expiresWidth + len(gap) + waitingWidth
+	besideError = len(indent) + len(gap) + len(gap)
 )
 
 // holders is a table with a row for each node, and a column for fences if any has one. An
 // address that is too long goes on below, as two that are cut may look the same.
 func (p painter) holders(nodes []redlock.NodeInspection) string {
 	fences := slices.ContainsFunc(nodes, func(n redlock.NodeInspection) bool { return n.Fence > 0 })
-	room, addr := columns-besideAddr, len("node")
+	stateWidth := len(stateFailed)
+	for _, n := range nodes {
+		stateWidth = max(stateWidth, len(stateOf(n)))
+	}
+	room, addr := columns-besideState-stateWidth, len("node")
 	if fences {
 		room -= len(gap) + fenceWidth
 	}
@@ -70,8 +78,8 @@ func (p painter) holders(nodes []redlock.NodeInspection) string {
 		tinted := p.paint(stateTint(state), pad(state, stateWidth))
 		waiting, fence := number(int64(n.Waiting)), number(n.Fence)
 		switch state {
-		case stateFailed:
-			at := besideError + addr
+		case stateFailed, stateForeign:
+			at := besideError + stateWidth + addr
 			b.WriteString(indent + first + gap + tinted + gap + hang(oneLine(n.Err), at, columns-at))
 		case stateHeld:
 			b.WriteString(row(first, tinted, n.Holder, lives(n.TTL), waiting, fence))
@@ -137,13 +145,35 @@ func (i inspected) sentence() string {
 		}
 	case redlock.VerdictSplit:
 		said = "no majority has one lock, and none is free of it. Contenders give back at once what they got. Look again: what is still there is left over, and goes when it expires."
+	case redlock.VerdictForeign:
+		said = "the key is not a lock, and nobody can have a lock of this name until somebody deletes it."
 	default:
 		return i.silence() + "."
+	}
+	if why := i.foreign(); why != "" {
+		said += " It does not look like a lock " + why + "."
 	}
 	if n := i.waiting(); n > 0 {
 		said += fmt.Sprintf(" %d in the queue.", n)
 	}
 	return said
+}
+
+// foreign is where the key does not look like a lock, and why; "" if it does everywhere.
+func (i inspected) foreign() string {
+	var reasons []string
+	on := map[string]int{}
+	for _, n := range i.Nodes {
+		why := n.Foreign()
+		if why != "" && on[why] == 0 {
+			reasons = append(reasons, why)
+		}
+		on[why]++
+	}
+	for r, why := range reasons {
+		reasons[r] = fmt.Sprintf("on %d of %d masters: %s", on[why], len(i.Nodes), why)
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // silence is why nothing can be said.
@@ -170,7 +200,7 @@ func (i inspected) until(holder string) string {
 	if ttl := ttls[len(ttls)-i.Need]; ttl < math.MaxInt64 {
 		return fmt.Sprintf("for %s unless it is renewed", lives(ttl))
 	}
-	return "and it does not expire, so it is not of this program's making"
+	return "and it does not expire"
 }
 
 func (i inspected) count(state string) (n int) {

@@ -29,17 +29,18 @@ func (f *runFlags) run(ctx context.Context, key string, argv []string, stderr io
 	j := newJournal(stderr, f.verbose, f.quiet)
 	defer j.close()
 	defer func() { err = j.fail(err) }()
-	signals := make(chan os.Signal, 8)
 	// What our parent has had ignored stays so, for us as for the command: under nohup, and
-	// in the background of a script. Only of SIGINT and SIGHUP does Go tell.
-	heeded := slices.DeleteFunc(leash.Signals(), signal.Ignored)
-	signal.Notify(signals, heeded...)
+	// in the background of a script.
+	leash.Inherit()
+	endings := heeded(leash.Endings())
+	signals := make(chan os.Signal, 8)
+	notify(signals, append(endings, heeded(leash.Messages())...))
 	defer signal.Stop(signals)
 	// A stderr that nobody reads any more must not end us, neither with the lock in our
 	// hands nor with another status. To ignore the signal would have the command ignore it.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	notify(make(chan os.Signal, 1), heeded([]os.Signal{syscall.SIGPIPE}))
 
-	locks, err := f.open(f.config(j))
+	locks, err := f.openUnless(ctx, endings, f.config(j))
 	if err != nil {
 		return err
 	}
@@ -47,18 +48,58 @@ func (f *runFlags) run(ctx context.Context, key string, argv []string, stderr io
 	if errors.Is(err, errAtOnce) {
 		return err
 	}
-	defer func() {
-		if closed := locks.Close(); err == nil && closed != nil {
-			err = closed
-		}
-	}()
+	defer leave(locks)
 	if err != nil {
 		return err
 	}
 	return f.hold(lock, leash.Command{
-		Path: path, Args: argv, Env: under(lock, os.Environ()),
+		Path: path, Args: argv, Env: under(lock, f.environ(os.Environ())),
 		Grace: time.Duration(f.grace), Margin: f.margin(),
 	}, signals, j)
+}
+
+// heeded are the signals that are not ignored.
+func heeded(signals []os.Signal) []os.Signal { return slices.DeleteFunc(signals, signal.Ignored) }
+
+// notify is signal.Notify, for which none are all.
+func notify(c chan<- os.Signal, signals []os.Signal) {
+	if len(signals) > 0 {
+		signal.Notify(c, signals...)
+	}
+}
+
+// openUnless is open, which ends at one of these signals: the file that lists the masters may
+// be one that nobody writes to, or be on a server that hangs.
+func (f *runFlags) openUnless(ctx context.Context, endings []os.Signal, cfg redlock.Config) (*redlock.Redlock, error) {
+	ends := make(chan os.Signal, 1)
+	notify(ends, endings)
+	defer signal.Stop(ends)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	opened := make(chan struct{})
+	defer close(opened)
+	go func() {
+		select {
+		case s := <-ends:
+			cancel(interrupted(s))
+		case <-opened:
+		}
+	}()
+	return f.open(ctx, cfg)
+}
+
+// parting is how long masters that have not answered yet may keep us when all is decided. What
+// they were sent reaches them without us; what they were not is left to its ttl.
+const parting = 200 * time.Millisecond
+
+// leave closes locks, for as long as parting. All that then goes on ends with the process.
+func leave(locks *redlock.Redlock) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = locks.Close() // it fails where there is nobody to tell
+	}()
+	within(parting, closed)
 }
 
 // find is the file of a command, looked for before anybody is asked for a lock.
@@ -141,5 +182,5 @@ func exactly(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.00
 // interrupted is the end of a wait by a signal.
 func interrupted(s os.Signal) error {
 	number, _ := s.(syscall.Signal)
-	return &exitError{exitSignal + int(number), fmt.Errorf("%v while waiting for the lock", s)}
+	return &exitError{exitSignal + int(number), fmt.Errorf("%v before there was a lock", s)}
 }

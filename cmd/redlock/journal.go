@@ -90,7 +90,7 @@ func (j *journal) put(l line, note string) string {
 	case l.note && j.live:
 		note = ""
 		if l.text != "" {
-			note = cut("redlock: "+l.text, columns-1) // a second line could not be erased
+			note = cut("redlock: "+l.text, columnsOf(j.w)-1) // a second line could not be erased
 		}
 		_, _ = io.WriteString(j.w, erase+note)
 	case l.text == "":
@@ -170,6 +170,10 @@ func (j *journal) event(e leash.Event) {
 		j.warn("if redlock is killed, what the command has started may live on: %v", e.Err)
 	case leash.Forwarded:
 		j.tell("%v passed on to the command", e.Signal)
+	case leash.Hurried:
+		j.tell("redlock runs with niceness %d from now on, to be in time should the lock be lost; the command does not", leash.Niceness)
+	case leash.Halted:
+		j.tell("command stopped by SIGSTOP; the lock is renewed meanwhile")
 	case leash.Stopped:
 		j.tell("command and redlock stopped; the lock is not renewed meanwhile")
 	case leash.Resumed:

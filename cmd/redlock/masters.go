@@ -29,11 +29,11 @@ func demoOnMasters(ctx context.Context, urls []string, prefix string, ttl time.D
 	}
 	m := &onMasters{key: prefix + "redlock-demo:" + id.String(), ttl: ttl, need: quorum.Size(len(urls))}
 	if m.a, err = openClient("A", urls, redlock.Config{}); err != nil {
-		return badURL("--nodes", err)
+		return listOf("--nodes", urls).wrong(err)
 	}
 	defer func() { err = errors.Join(err, m.a.Close()) }()
 	if m.b, err = openClient("B", urls, redlock.Config{}); err != nil {
-		return badURL("--nodes", err)
+		return listOf("--nodes", urls).wrong(err)
 	}
 	defer func() { err = errors.Join(err, m.b.Close()) }()
 

@@ -40,7 +40,10 @@ type master struct {
 	saveFailed   bool   // the last snapshot; and with it writes, unless told otherwise
 	appendFailed bool
 	full         bool // of what maxmemory counts
+	secured      bool // by TLS
 	cluster      bool // it has some of a Cluster's slots
+	lacksToLock  []string
+	lacksToWait  []string
 
 	err      error // why it did not answer, or no longer
 	patience time.Duration
@@ -70,6 +73,9 @@ func newMaster(addr string, a answers, patience time.Duration) *master {
 		MinReplicas: count(config["min-replicas-to-write"]),
 		MaxLag:      count(config["min-replicas-max-lag"]),
 
+		secured:      a.secured,
+		lacksToLock:  a.lacksToLock,
+		lacksToWait:  a.lacksToWait,
 		loading:      info["loading"] == "1",
 		replicas:     count(info["min_slaves_good_slaves"]),
 		saveFailed:   info["rdb_last_bgsave_status"] == "err" && config["stop-writes-on-bgsave-error"] != "no",
@@ -98,7 +104,7 @@ func newMaster(addr string, a answers, patience time.Duration) *master {
 // version is what the server calls itself. Those who speak Redis' language say whose
 // version they follow as redis_version.
 func version(info map[string]string) string {
-	for _, other := range []string{"valkey", "dragonfly"} {
+	for _, other := range []string{"valkey", "redict", "dragonfly"} {
 		if v := info[other+"_version"]; v != "" {
 			return other + " " + strings.TrimPrefix(v, "df-v")
 		}

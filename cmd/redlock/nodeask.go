@@ -3,15 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
+	"math"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
 const (
@@ -28,12 +29,15 @@ var settings = []string{
 
 // answers are what one server has said of itself.
 type answers struct {
-	err       error             // why it says nothing, or nothing more
-	roundTrip time.Duration     // 0: none
-	clock     *clockReading     // nil: TIME is not permitted
-	info      map[string]string // by INFO; nil: not permitted
-	config    map[string]string // by CONFIG GET, as far as it is permitted
-	cluster   map[string]string // by CLUSTER INFO, of a Cluster's server
+	secured     bool              // by TLS
+	err         error             // why it says nothing, or nothing more
+	roundTrip   time.Duration     // 0: none
+	clock       *clockReading     // nil: TIME is not permitted
+	info        map[string]string // by INFO; nil: not permitted
+	config      map[string]string // by CONFIG GET, as far as it is permitted
+	cluster     map[string]string // by CLUSTER INFO, of a Cluster's server
+	lacksToLock []string          // commands that a lock needs and that are refused
+	lacksToWait []string          // those that a wait needs besides, to be woken
 }
 
 // asking asks one server over one connection, one question after the other, and waits no
@@ -45,8 +49,9 @@ type asking struct {
 	answers
 }
 
-func ask(ctx context.Context, client *redis.Client, patience time.Duration) answers {
+func ask(ctx context.Context, client *redis.Client, prefix string, patience time.Duration) answers {
 	a := &asking{ctx: ctx, conn: client.Conn(), patience: patience}
+	a.secured = client.Options().TLSConfig != nil
 	defer func() { _ = a.conn.Close() }()
 	// A refusal to PING, by a user's rights or by a server that is loading, is an answer.
 	// Somebody who is not let in at all is told nothing else either.
@@ -58,6 +63,7 @@ func ask(ctx context.Context, client *redis.Client, patience time.Duration) answ
 	a.readClock()
 	a.readInfo()
 	a.readConfig()
+	a.readRights(client, prefix)
 	return a.answers
 }
 
@@ -110,7 +116,8 @@ func (a *asking) readClock() {
 			return err
 		})
 		if ok && !there.IsZero() && (a.clock == nil || took/2 < time.Duration(a.clock.Within)) {
-			a.clock = &clockReading{micros(there.Sub(sent.Add(took / 2).Round(0))), micros(took / 2)}
+			off := max(there.Sub(sent.Add(took/2).Round(0)), -math.MaxInt64) // so that it can be negated
+			a.clock = &clockReading{micros(off), micros(took / 2)}
 		}
 	}
 }
@@ -174,6 +181,12 @@ func count(text string) *int64 {
 	return &n
 }
 
+// seconds is a number of them that a server gave; it saturates.
+func seconds(n int64) time.Duration {
+	const most = int64(math.MaxInt64 / time.Second)
+	return time.Duration(min(max(n, -most), most)) * time.Second
+}
+
 // refused reports that err is a server's own reply.
 func refused(err error) bool {
 	var reply redis.Error
@@ -186,19 +199,23 @@ func says(err error, code string) bool {
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), code)
 }
 
-// unanswered is what happened instead of an answer.
-func unanswered(err error, patience time.Duration) string {
+// unanswered is what happened instead of an answer. secured is whether the URL asks for TLS:
+// a server without it waits for more, and one with it hangs up on whoever does not speak it.
+func unanswered(err error, patience time.Duration, secured bool) string {
 	var timeout net.Error
-	var op *net.OpError
+	slow := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+	closed := endpoint.Closed(err)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case slow && secured:
+		return "It does not answer within " + patience.String() + ". If it does not speak TLS there, the URL is redis://"
+	case slow:
 		return "It does not answer within " + patience.String()
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "It closes the connection (maxclients, protected-mode, TLS?)"
-	case errors.As(err, &op) && op.Op == "dial" && op.Err != nil:
-		err = op.Err
+	case closed && !secured:
+		return "It closes the connection (maxclients, protected-mode?). If it speaks TLS there, the URL is rediss://"
+	case closed:
+		return "It closes the connection (maxclients? a certificate of the client's, by cert and key in the URL?)"
 	}
-	return "It cannot be reached: " + said(err)
+	return "It cannot be reached: " + said(endpoint.Plain(err))
 }
 
 // said is an error of the library or of a server in a sentence.

@@ -18,7 +18,7 @@ func askedVirtually(t *testing.T, check func(m *redlocktest.Master, ask func(con
 	synctest.Test(t, func(t *testing.T) {
 		m := redlocktest.StartVirtual(t, 1).Master(0)
 		client := m.Client(func(o *redis.Options) { o.ContextTimeoutEnabled, o.MaxRetries = true, -1 })
-		check(m, func(ctx context.Context) answers { return ask(ctx, client, time.Second) })
+		check(m, func(ctx context.Context) answers { return ask(ctx, client, "", time.Second) })
 	})
 }
 

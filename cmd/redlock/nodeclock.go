@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/quorumlock/redlock/clock"
 )
 
 // clockReading is how far a server's clock is ahead of this host's, and how wrong that
@@ -57,7 +59,7 @@ func hostAstray(masters []*master) string {
 		}
 		least, most = min(least, off), max(most, off)
 	}
-	if known < 2 || most-least > tolerable {
+	if known < 2 || clock.Sum(most, -least) > tolerable {
 		return ""
 	}
 	return fmt.Sprintf("This host's clock is %s those of all masters. Locks do not mind; "+

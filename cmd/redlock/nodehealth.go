@@ -19,8 +19,8 @@ type health struct {
 	Voting   int       `json:"voting"` // how many can vote now
 }
 
-func newHealth(masters []*master, guard time.Duration) *health {
-	h := &health{Nodes: masters, Warnings: judge(masters, guard), Quorum: quorum.Size(len(masters))}
+func newHealth(masters []*master, guard, ttl time.Duration) *health {
+	h := &health{Nodes: masters, Warnings: judge(masters, guard, ttl), Quorum: quorum.Size(len(masters))}
 	for _, m := range masters {
 		if m.State == stateOK {
 			h.Voting++

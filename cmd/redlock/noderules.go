@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -27,7 +28,7 @@ type rule struct {
 
 // masterRules are in the order of how much they matter: the first that bars a master is
 // its state.
-func masterRules(guard time.Duration) []rule {
+func masterRules(guard, ttl time.Duration) []rule {
 	return []rule{
 		{"unreachable", true, tellUnreachable},
 		{"password", true, tellPassword},
@@ -40,18 +41,20 @@ func masterRules(guard time.Duration) []rule {
 		{"quarantine", true, tellQuarantine},
 		{"failing", true, tellFailing},
 		{"memory", false, func(m *master) string { return tellMemory(m, guard) }},
+		{"deposed", false, func(m *master) string { return tellDeposed(m, guard, ttl) }},
 		{"eviction", false, tellEviction},
 		{"clock", false, tellClock},
 		{"timeout", false, tellTimeout},
 		{"version", false, tellVersion},
+		{"queue", false, tellQueue},
 	}
 }
 
 // judge gives each master its state, and returns what is wrong with them.
-func judge(masters []*master, guard time.Duration) (all []warning) {
+func judge(masters []*master, guard, ttl time.Duration) (all []warning) {
 	findTwins(masters)
 	astray := hostAstray(masters)
-	for _, r := range masterRules(guard) {
+	for _, r := range masterRules(guard, ttl) {
 		if r.code == "clock" && astray != "" {
 			all = append(all, warning{Code: r.code, Text: astray})
 			continue
@@ -94,7 +97,7 @@ func tellUnreachable(m *master) string {
 	if m.err == nil || refused(m.err) {
 		return ""
 	}
-	return unanswered(m.err, m.patience) + ". Is the server running, and may this host connect to it?"
+	return unanswered(m.err, m.patience, m.secured) + ". Is the server running, and may this host connect to it?"
 }
 
 func tellPassword(m *master) string {
@@ -146,7 +149,18 @@ func tellRights(m *master) string {
 			return fmt.Sprintf("The user may not do what a lock needs: %s. See the ACL in docs/operations.md, and is --prefix right?", said(err))
 		}
 	}
+	if len(m.lacksToLock) > 0 {
+		return fmt.Sprintf("The user may not do what a lock needs: %s. See the ACL in docs/operations.md, and is --prefix right?", strings.Join(m.lacksToLock, ", "))
+	}
 	return ""
+}
+
+// tellQueue is about a user who can lock, and is not woken when a lock is free.
+func tellQueue(m *master) string {
+	if m.State != stateOK || len(m.lacksToWait) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The user may not do what a wait in the queue needs: %s. Waits poll in place of it, and wake nobody. See the second list of the ACL in docs/operations.md.", strings.Join(m.lacksToWait, ", "))
 }
 
 func tellCluster(m *master) string {
@@ -205,6 +219,30 @@ func tellMemory(m *master, guard time.Duration) string {
 		return fmt.Sprintf("appendfsync is %s: a crash forgets the last locks, and lets a second holder in. %s", m.Appendfsync, remedy)
 	}
 	return ""
+}
+
+// deposedSlack is how much longer than min-replicas-max-lag a master that is cut off from
+// its replica can go on writing: Redis counts the lag in whole seconds, and looks at it
+// once a second. With a lag of 1 s a stopped replica's master wrote for up to 2.5 s.
+const deposedSlack = 2 * time.Second
+
+// tellDeposed is about masters that fail over, which those do that want replicas to write.
+// One that was deposed and does not know it grants until it misses its replica, and the
+// lock then lasts for the longest ttl; the guard counts from the promotion. Without the
+// rights to CONFIG GET nothing is known.
+func tellDeposed(m *master, guard, ttl time.Duration) string {
+	if guard <= 0 || m.MinReplicas == nil || *m.MinReplicas < 1 || m.MaxLag == nil || *m.MaxLag < 0 {
+		return ""
+	}
+	ttl = cmp.Or(ttl, guard)
+	lag := seconds(*m.MaxLag)
+	need := clock.Sum(clock.Sum(ttl, lag), deposedSlack)
+	if guard >= need {
+		return ""
+	}
+	return fmt.Sprintf("A deposed master can go on granting locks for min-replicas-max-lag and 2 seconds, %v. "+
+		"The guard of %v does not cover that and the longest ttl, %v: a promotion can let a second holder in. "+
+		"Give all clients a RestartGuard of %v, and this command --restart-guard and --ttl.", clock.Sum(lag, deposedSlack), guard, ttl, need)
 }
 
 // eviction: each policy but one evicts keys with a ttl, and all keys of ours have one.

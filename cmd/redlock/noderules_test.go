@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func found(t *testing.T, guard time.Duration, differ func(a *answers), run func(
 		}
 		all = append(all, m)
 	}
-	return newHealth(all, guard)
+	return newHealth(all, guard, 0)
 }
 
 func TestSoundMastersRaiseNoWarning(t *testing.T) {
@@ -83,7 +84,7 @@ func TestEachFlawHasItsWarning(t *testing.T) {
 		bars   bool
 		want   string
 	}{
-		"refused":       {fails(errors.New("connect: connection refused")), nil, "unreachable", true, "It cannot be reached: connect: connection refused. Is"},
+		"refused":       {fails(syscall.ECONNREFUSED), nil, "unreachable", true, "It cannot be reached: connection refused. Is"},
 		"hung":          {fails(os.ErrDeadlineExceeded), nil, "unreachable", true, "does not answer within 1s"},
 		"hangs up":      {fails(io.EOF), nil, "unreachable", true, "closes the connection"},
 		"no password":   {fails(reply("NOAUTH Authentication required.")), nil, "password", true, "URL has none"},
@@ -191,6 +192,49 @@ func TestWithTheGuardMastersMayForget(t *testing.T) {
 	assert.Empty(t, h.Warnings)
 }
 
+// A deposed master grants until it misses its replica.
+func TestNodesWarnsOfAGuardThatDoesNotCoverADeposedMaster(t *testing.T) {
+	for name, c := range map[string]struct {
+		guard, ttl time.Duration
+		least, lag string
+		want       string
+	}{
+		"the guard is the longest ttl":    {30 * time.Second, 0, "1", "10", "2 seconds, 12s. The guard of 30s does not cover that and the longest ttl, 30s: a promotion can let a second holder in. Give all clients a RestartGuard of 42s"},
+		"a guard that covers too little":  {30 * time.Second, 20 * time.Second, "2", "9", "a RestartGuard of 31s"},
+		"a guard that covers it":          {30 * time.Second, 18 * time.Second, "1", "10", ""},
+		"no guard":                        {0, 0, "1", "10", ""},
+		"no failover, as far as is known": {30 * time.Second, 0, "0", "10", ""},
+		"not permitted to ask":            {30 * time.Second, 0, "", "", ""},
+		"the lag is not told":             {30 * time.Second, 0, "1", "", ""},
+		"an absurd lag":                   {30 * time.Second, 0, "1", "9223372036854775807", "a RestartGuard of 2562047h"},
+		"nonsense":                        {30 * time.Second, 0, "1", "-5", ""},
+	} {
+		m := newMaster("h:1", answers{info: soundInfo, config: map[string]string{"min-replicas-to-write": c.least, "min-replicas-max-lag": c.lag}}, time.Second)
+		text := tellDeposed(m, c.guard, c.ttl)
+		if c.want == "" {
+			assert.Empty(t, text, name)
+		} else {
+			assert.Contains(t, text, c.want, name)
+		}
+	}
+	h := found(t, time.Minute, func(a *answers) {
+		a.info["min_slaves_good_slaves"], a.config["min-replicas-to-write"] = "1", "1"
+	}, nil)
+	assert.Equal(t, []string{"deposed", "deposed"}, codes(h))
+	assert.NoError(t, h.verdict())
+}
+
+func TestNodesShowsTheServersOwnVersion(t *testing.T) {
+	for want, info := range map[string]map[string]string{
+		"7.4.1":            {"redis_version": "7.4.1"},
+		"valkey 8.0.1":     {"redis_version": "7.2.4", "server_name": "valkey", "valkey_version": "8.0.1"},
+		"redict 7.3.6":     {"redis_version": "7.2.4", "redict_version": "7.3.6"},
+		"dragonfly 1.21.2": {"redis_version": "7.2.0", "dragonfly_version": "df-v1.21.2"},
+	} {
+		assert.Equal(t, want, version(info))
+	}
+}
+
 func TestWhoeverIsToBeReplacedIsNotSetRight(t *testing.T) {
 	h := found(t, time.Minute, func(a *answers) {
 		a.info["role"], a.info["maxmemory_policy"], a.config["timeout"] = "slave", "allkeys-lru", "1"
@@ -243,7 +287,7 @@ func TestWhenAllClocksAreWrongItIsThisOne(t *testing.T) {
 			all = append(all, newMaster(fmt.Sprint(i), answers{clock: &clockReading{Offset: micros(off)}}, time.Second))
 		}
 		all = append(all, newMaster("who may not be asked", answers{}, time.Second), newMaster("and another", answers{}, time.Second))
-		return judge(all, 0)
+		return judge(all, 0, 0)
 	}
 	const s = time.Second
 	for _, tc := range []struct {

@@ -18,8 +18,8 @@ const probe = "redlock-nodes"
 
 type nodesFlags struct {
 	connection
-	guard, timeout duration
-	json           bool
+	guard, ttl, timeout duration
+	json                bool
 }
 
 func newNodes() *cobra.Command {
@@ -27,32 +27,37 @@ func newNodes() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nodes",
 		Short: "Show whether the masters are fit to carry locks",
-		Long: `nodes asks all masters at once who they are, how far away, how far their clocks
-are off, and how they are set, and warns of what would lose a lock. What a user
-may not ask, or a server does not tell, is shown as ?.
+		Long: `nodes asks all masters at once, and shows their identity, round-trip time, clock
+and settings. It warns of anything that could lose a lock. A ? stands for a
+value that the user may not ask for, or that the server does not report.
 
-The state is ok for a master that can vote, and else the reason why not; a
-sentence below says what to do. ping is the median of a few round trips, clock
-how far a master's is ahead of this host's, and how wrong that may be.
+The state of a master is ok if it can vote, and otherwise the reason why it
+cannot; a sentence below the tables says what to do. ping is the median of a few
+round trips. clock is how far the master's clock is ahead of this host's, and
+how wrong that may be.
 
-It writes nothing, except with --restart-guard, with which it looks as a client
-does that has this guard: it leaves the guard's marker if there is none.
+nodes writes nothing, except with --restart-guard. With it, nodes looks at the
+masters as a client with this guard does: it writes the guard's identity record
+to a master where the record is missing or names another server.
 
-The exit status is 0 if locks can be had, whatever the warnings: a majority of
-the masters can vote, and none is listed twice. It is 69 if not, and 64 if the
-command line is wrong.`,
+The exit status is 0 if clients can get locks, in spite of any warnings: a
+majority of the masters can vote, and none is listed twice. It is 69 if they
+cannot, and 64 if the command line is wrong.`,
 		Example: `  redlock nodes --nodes redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3
   redlock nodes --restart-guard 30s
   redlock nodes --json | jq -r '.warnings[] | "\(.code) \(.node)"'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags.warnings = cmd.ErrOrStderr()
 			return flags.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	flags.flags(cmd.Flags())
 	cmd.Flags().Var(&flags.guard, "restart-guard", "the guard of all clients, the longest ttl in\nuse: show whose votes do not count because of\nit (default off)")
 	cmd.Flags().Var(&flags.timeout, "timeout", "how long to wait for an answer")
+	cmd.Flags().Var(&flags.ttl, "ttl", "the longest ttl in use: where masters fail\nover, the guard must exceed it (default the\nguard)")
 	cmd.Flags().Lookup("restart-guard").DefValue = ""
+	cmd.Flags().Lookup("ttl").DefValue = ""
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object, for machines")
 	return cmd
 }
@@ -65,12 +70,15 @@ func (f *nodesFlags) run(ctx context.Context, out io.Writer) error {
 	if least := 10 * time.Millisecond; guard != 0 && guard < least {
 		return usagef("--restart-guard %v is below the shortest ttl, %v", guard, least)
 	}
-	r, err := f.open(redlock.Config{RestartGuard: guard, NodeTimeout: patience})
+	if f.ttl < 0 {
+		return usagef("--ttl %v is negative", time.Duration(f.ttl))
+	}
+	r, err := f.open(ctx, redlock.Config{RestartGuard: guard, NodeTimeout: patience})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }()
-	clients, err := f.clients(patience)
+	defer leave(r)
+	clients, err := f.clients(ctx, patience)
 	if err != nil {
 		return err
 	}
@@ -79,11 +87,11 @@ func (f *nodesFlags) run(ctx context.Context, out io.Writer) error {
 			_ = c.Close()
 		}
 	}()
-	masters, err := survey(ctx, r, clients, patience)
+	masters, err := survey(ctx, r, clients, f.prefix, patience)
 	if err != nil {
 		return err
 	}
-	h := newHealth(masters, guard)
+	h := newHealth(masters, guard, time.Duration(f.ttl))
 	if f.json {
 		err = h.encode(out)
 	} else {
@@ -96,13 +104,13 @@ func (f *nodesFlags) run(ctx context.Context, out io.Writer) error {
 }
 
 // survey asks all masters at once, each by itself, and all as a lock would.
-func survey(ctx context.Context, r *redlock.Redlock, clients []*redis.Client, patience time.Duration) ([]*master, error) {
+func survey(ctx context.Context, r *redlock.Redlock, clients []*redis.Client, prefix string, patience time.Duration) ([]*master, error) {
 	masters := make([]*master, len(clients))
 	var known *redlock.Inspection
 	var g errgroup.Group
 	for i, client := range clients {
 		g.Go(func() error {
-			masters[i] = newMaster(client.Options().Addr, ask(ctx, client, patience), patience)
+			masters[i] = newMaster(client.Options().Addr, ask(ctx, client, prefix, patience), patience)
 			return nil
 		})
 	}

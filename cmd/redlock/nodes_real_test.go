@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,12 +62,13 @@ func TestRealMastersTellWhatTheyAre(t *testing.T) {
 // What a user may not ask is not known, and that is nothing to warn of.
 func TestRealUserWhoMayDoNothingButLock(t *testing.T) {
 	const rights = "resetkeys ~locks:* ~redlock:queued:*locks:* resetchannels -@all +set +get +del +pttl +pexpire +evalsha +eval"
-	m := realMaster(t, redisserver.ACL("locker on >s3cret "+rights, "curious on >s3cret "+rights+" +info"))
+	const waits = " ~redlock:queue:*locks:* &redlock:wake:* +subscribe +publish +ping +time +exists +zadd +zcount +zrange +zrangebyscore +zrem +zscore"
+	m := realMaster(t, redisserver.ACL("locker on >s3cret "+rights, "curious on >s3cret "+rights+waits+" +info"))
 	as := func(user string) string { return strings.Replace(m.URL(), "://", "://"+user+":s3cret@", 1) }
 
 	code, h := nodesOf(t, []string{as("locker")}, "--prefix", "locks:")
 	assert.Equal(t, exitOK, code)
-	assert.Equal(t, []string{"single"}, h.codes())
+	assert.Equal(t, []string{"queue", "single"}, h.codes())
 	n := h.Nodes[0]
 	assert.Positive(t, n.RoundTrip, "a refusal takes a round trip too")
 	assert.Nil(t, n.Clock)
@@ -77,11 +80,53 @@ func TestRealUserWhoMayDoNothingButLock(t *testing.T) {
 	n = h.Nodes[0]
 	assert.Equal(t, []string{"master", "yes", "", "noeviction"}, []string{n.Role, n.Appendonly, n.Appendfsync, n.Policy})
 
+	assert.Equal(t, []string{"single"}, h.codes(), "it may queue")
 	_, h = nodesOf(t, []string{as("locker")})
 	assert.Equal(t, []string{"rights"}, h.states(), "of other keys than its own")
 	_, h = nodesOf(t, []string{as("locker")}, "--prefix", "locks:", "--restart-guard", "1")
 	assert.Equal(t, []string{"rights"}, h.states(), "the guard needs INFO")
 	assert.Contains(t, h.Warnings[0].Text, "INFO")
+}
+
+// Each right of the lists in docs/operations.md is missed if a user lacks it: one of the
+// first list bars from voting, one of the second from the queue.
+func TestRealEachRightIsMissed(t *testing.T) {
+	lists := map[string][]string{
+		"rights": {"~locks:*", "~redlock:queued:*locks:*", "+set", "+get", "+del", "+pttl", "+pexpire", "+evalsha", "+eval"},
+		"queue": {"~redlock:queue:*locks:*", "&redlock:wake:*", "+subscribe", "+publish", "+ping", "+time", "+exists",
+			"+zadd", "+zcount", "+zrange", "+zrangebyscore", "+zrem", "+zscore"},
+	}
+	all := slices.Concat(lists["rights"], lists["queue"])
+	users := []string{"complete on >s3cret resetkeys resetchannels -@all " + strings.Join(all, " ")}
+	codes := []string{""}
+	for code, list := range lists {
+		for _, right := range list {
+			rest := slices.DeleteFunc(slices.Clone(all), func(r string) bool { return r == right })
+			users = append(users, fmt.Sprintf("lacks%d on >s3cret resetkeys resetchannels -@all %s", len(users), strings.Join(rest, " ")))
+			codes = append(codes, code+" "+right)
+		}
+	}
+	m := realMaster(t, redisserver.ACL(users...))
+	for i, user := range users {
+		name, _, _ := strings.Cut(user, " ")
+		url := strings.Replace(m.URL(), "://", "://"+name+":s3cret@", 1)
+		_, h := nodesOf(t, []string{url}, "--prefix", "locks:")
+		code, right, _ := strings.Cut(codes[i], " ")
+		switch code {
+		case "":
+			assert.Equal(t, []string{"single"}, h.codes())
+			continue
+		case "rights":
+			assert.Equal(t, []string{"rights"}, h.states(), right)
+		case "queue":
+			assert.Equal(t, []string{stateOK}, h.states(), right)
+		}
+		require.Contains(t, h.codes(), code, right)
+		if command, ok := strings.CutPrefix(right, "+"); ok {
+			assert.Contains(t, h.Warnings[0].Text, command)
+		}
+	}
+	assert.Empty(t, m.Client().Keys(t.Context(), "*").Val(), "it writes nothing")
 }
 
 // The state is what a lock would find out: it is ok where one can be had of that master

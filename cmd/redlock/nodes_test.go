@@ -79,7 +79,7 @@ func nodesOf(t *testing.T, urls []string, flags ...string) (code int, h *wireHea
 	}
 	assert.NotContains(t, out.String()+errs.String(), "s3cret")
 	assertFits(t, out.String())
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 	return code, h
 }
 
@@ -205,11 +205,12 @@ func TestNodesUsageErrors(t *testing.T) {
 	}{
 		"no masters":       {nil, "no masters: give --nodes"},
 		"an argument":      {[]string{"redis://:s3cret@h"}, "no arguments"},
-		"a bad URL":        {[]string{"--nodes", "redis://h,http://:s3cret@h"}, "--nodes: urls[1]"},
+		"a bad URL":        {[]string{"--nodes", "redis://h,http://:s3cret@h"}, "--nodes: URL 2 "},
 		"one server twice": {[]string{"--nodes", "redis://:s3cret@h,redis://h/1"}, "twice"},
 		"no time":          {[]string{"--nodes", "redis://h", "--timeout", "0"}, "--timeout 0s"},
 		"a negative guard": {[]string{"--nodes", "redis://h", "--restart-guard=-1"}, "--restart-guard -1s"},
 		"a small guard":    {[]string{"--nodes", "redis://h", "--restart-guard", "1ms"}, "--restart-guard 1ms is below the shortest ttl"},
+		"a negative ttl":   {[]string{"--nodes", "redis://h", "--restart-guard", "1s", "--ttl=-1"}, "--ttl -1s"},
 		"no guard":         {[]string{"--nodes", "redis://h", "--restart-guard", "soon"}, "--restart-guard"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -144,7 +144,7 @@ func uptimeCell(m *master) string {
 	if m.Uptime == nil {
 		return ""
 	}
-	return brief(time.Duration(*m.Uptime) * time.Second)
+	return brief(seconds(*m.Uptime))
 }
 
 // brief is a duration in its two largest units, or in days.

@@ -77,7 +77,7 @@ func TestWhatIsWrongEverywhereIsSaidOnce(t *testing.T) {
 		masters = append(masters, newMaster(fmt.Sprintf("10.0.0.%d:6379", i+1), a, time.Second))
 	}
 	var out strings.Builder
-	require.NoError(t, newHealth(masters, 0).print(&out, false))
+	require.NoError(t, newHealth(masters, 0, 0).print(&out, false))
 	assert.Equal(t, 1, strings.Count(out.String(), "memory: all 5 masters\n"))
 	assert.Equal(t, 1, strings.Count(out.String(), "eviction: 10.0.0.5:6379\n"))
 	assert.Contains(t, out.String(), "\n   5 of 5 masters can vote, 3 needed.\n")
@@ -86,7 +86,7 @@ func TestWhatIsWrongEverywhereIsSaidOnce(t *testing.T) {
 }
 
 func TestWhoDoesNotAnswerMayStillBeAsked(t *testing.T) {
-	h := newHealth([]*master{newMaster("h:1", answers{err: errors.New("gone")}, time.Second)}, 0)
+	h := newHealth([]*master{newMaster("h:1", answers{err: errors.New("gone")}, time.Second)}, 0, 0)
 	var out strings.Builder
 	require.NoError(t, h.print(&out, true))
 	assert.NotContains(t, out.String(), "? is what", "nobody refused to answer")

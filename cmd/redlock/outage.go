@@ -143,7 +143,7 @@ func (o *outage) loseMajority(ctx context.Context, s *step) error {
 		return err
 	}
 	s.Note = "It means: with three masters lost no majority can come together, so the attempt ended " +
-		"at the third failure, and what the other two granted was taken back: no key of it is left. " +
+		"at the third failure. What the other two granted, before that or after it, was taken back: no key of it is left. " +
 		"Nothing is said about who has the lock. Do not do the work; try again later, or let Acquire wait."
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 
 type releaseFlags struct {
 	connection
-	force, yes, json bool
+	force, yes, foreign, json bool
 }
 
 func newRelease() *cobra.Command {
@@ -26,25 +26,31 @@ func newRelease() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release --force [flags] KEY",
 		Short: "Break the lock of a holder that is dead",
-		Long: `release --force deletes a lock that somebody else holds, and wakes who is next
-in the queue. It is for a holder that died or hangs while its lock has long to
-go; one that lives releases its lock by itself.
+		Long: `release --force deletes a lock that another client holds, and wakes the next
+client in the queue. Use it if the holder died or hangs, and its lock would last
+for long. A holder that is alive releases its lock by itself.
 
-It shows the lock, asks, and then deletes it on every master that still has what
-was shown: if somebody else got the lock meanwhile, nothing of theirs is
-touched. A key of another type is no lock and stays.
+It shows the lock and asks for confirmation. It then deletes the lock on every
+master that still has the value that was shown. If another client got the lock
+meanwhile, that client's lock is not touched.
 
-The holder is not told. If it lives, it finds out when it next renews the lock,
-after a third of its ttl, or never if it does not renew. Until then it works
-beside the next holder, and only fencing tokens stop what it writes. So make
-sure first that it is dead.
+A key whose value is not a UUID, or that never expires, does not look like a
+lock. It may be data that happen to have this name, so it stays, unless you give
+--foreign. A key of another type than string stays in any case.
+
+A holder that is alive and has renewed the lock gets a message at once. Any
+other holder finds out when it next renews the lock, after a third of its ttl;
+if it does not renew, it finds out only when it releases the lock. Until then it
+works beside the next holder, and only fencing tokens can stop its writes. So
+first make sure that it is dead.
 
 Exit status:
    0  broken, or there was nothing to break
-   1  not broken: the question was not answered with yes
-  64  the command line is wrong; nobody was asked
+   1  not broken: the question was not answered with yes, or the key does not
+      look like a lock
+  64  the command line is wrong; no master was asked
   69  too few masters answered. Before the question: nothing was deleted. After
-      it: what was deleted is shown, and other masters may still have the lock`,
+      it: the deletions are shown, and other masters may still have the lock`,
 		Example: `  redlock release --force nightly-report
   redlock release --force --yes nightly-report --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -54,17 +60,19 @@ Exit status:
 			return f.check()
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			locks, err := f.open(redlock.Config{NodeTimeout: nodeTimeout})
+			f.warnings = cmd.ErrOrStderr()
+			locks, err := f.open(cmd.Context(), redlock.Config{NodeTimeout: nodeTimeout})
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, locks.Close()) }()
+			defer leave(locks)
 			return f.run(cmd, locks, args[0])
 		},
 	}
 	f.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&f.force, "force", false, "required: the lock is somebody else's")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask, for where nobody can answer")
+	cmd.Flags().BoolVar(&f.foreign, "foreign", false, "delete also what does not look like a lock")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines; needs --yes")
 	return cmd
 }
@@ -102,15 +110,19 @@ func (f *releaseFlags) run(cmd *cobra.Command, locks *redlock.Redlock, key strin
 			return err
 		}
 	}
-	if something, err := before.breakable(); err != nil || !something {
+	if something, err := before.breakable(f.foreign); err != nil || !something {
 		return errors.Join(f.print(out, report, "\nThere is nothing to break.\n", err), err)
 	}
 	if !f.yes {
-		if err := confirm(ctx, os.Stdin, cmd.ErrOrStderr(), key); err != nil {
+		if err := confirm(ctx, os.Stdin, cmd.ErrOrStderr(), before); err != nil {
 			return err
 		}
 	}
-	deleted, failed := locks.ForceRelease(ctx, seen)
+	release := locks.ForceRelease
+	if f.foreign {
+		release = locks.ForceReleaseForeign
+	}
+	deleted, failed := release(ctx, seen)
 	if quorum := (*redlock.QuorumError)(nil); errors.As(failed, &quorum) {
 		failed = &exitError{exitNoQuorum, failed}
 	}
@@ -133,22 +145,39 @@ func (f *releaseFlags) print(out io.Writer, report releaseReport, text string, f
 	return err
 }
 
-// breakable reports whether there is a lock to break, and why nobody should.
-func (i inspected) breakable() (bool, error) {
-	told, held := len(i.Nodes)-i.count(stateFailed), i.count(stateHeld)
+// breakable reports whether there is a lock to break, or with foreign a string, and why
+// nobody should.
+func (i inspected) breakable(foreign bool) (bool, error) {
+	told, held, locks := len(i.Nodes)-i.count(stateFailed), i.count(stateHeld), i.locks()
 	switch verdict := i.Verdict(); {
 	case verdict == redlock.VerdictUnknown && (held == 0 || told < i.Need):
 		return false, &exitError{exitNoQuorum, fmt.Errorf("release %q: %s; nothing was deleted", printable(i.Key), i.silence())}
 	case held == 0 && verdict != redlock.VerdictFree:
-		return false, fmt.Errorf("release %q: the key is there and is not a lock; nothing was deleted", printable(i.Key))
+		return false, fmt.Errorf("release %q: the key is not a lock %s; nothing was deleted", printable(i.Key), i.foreign())
+	case held > 0 && locks == 0 && !foreign:
+		return false, fmt.Errorf("release %q: the key does not look like a lock %s; nothing was deleted (--foreign deletes it all the same)", printable(i.Key), i.foreign())
 	}
 	return held > 0, nil
 }
 
+// locks is how many masters have what looks like a lock.
+func (i inspected) locks() (n int) {
+	for _, node := range i.Nodes {
+		if node.Holder != "" && node.Foreign() == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // confirm asks, and takes nothing but yes for it. Nobody who interrupts it is kept waiting
 // for the end of a line.
-func confirm(ctx context.Context, in io.Reader, prompt io.Writer, key string) error {
-	if _, err := fmt.Fprint(prompt, "\nIs its holder dead? Type yes to break this lock: "); err != nil {
+func confirm(ctx context.Context, in io.Reader, prompt io.Writer, i inspected) error {
+	question := "Is its holder dead? Type yes to break this lock: "
+	if i.locks() == 0 {
+		question = "It does not look like a lock. Type yes to delete it: "
+	}
+	if _, err := fmt.Fprint(prompt, "\n"+question); err != nil {
 		return err
 	}
 	answer := make(chan string, 1)
@@ -167,7 +196,7 @@ func confirm(ctx context.Context, in io.Reader, prompt io.Writer, key string) er
 	case <-ctx.Done():
 		_, _ = fmt.Fprintln(prompt)
 	}
-	return fmt.Errorf("release %q: not broken, the answer was not yes (--yes does not ask)", printable(key))
+	return fmt.Errorf("release %q: not broken, the answer was not yes (--yes does not ask)", printable(i.Key))
 }
 
 // aftermath is what was deleted, and what its end does not tell.
@@ -189,7 +218,7 @@ func aftermath(before inspected, deleted []string, after inspected) string {
 	}
 	b.WriteString("\nCheck now:\n")
 	for _, check := range []string{
-		"That the holder is dead, which redlock run --verbose logs as " + before.owners() + ". Nobody tells it that it has lost the lock: if it lives it works on until it next renews, after a third of its ttl.",
+		"That the holder is dead, which redlock run --verbose logs as " + before.owners() + ". If it lives and has renewed the lock it has just been told; otherwise it works on until it next renews, after a third of its ttl.",
 		"What it was doing. It may have died half way, and what it has sent may yet arrive; only where fencing tokens are checked it is then refused.",
 		"Who has the lock now: redlock status.",
 	} {

@@ -88,3 +88,12 @@ func TestReleaseIsInterrupted(t *testing.T) {
 	assert.Len(t, s.has("orders"), 3)
 	require.NoError(t, screen.Close()) // and nobody reads it any more
 }
+
+func TestReleaseOfAFreeKey(t *testing.T) {
+	s := newShell(t, 3)
+	stdin(t, s.terminal(""))
+	code, stdout, stderr := s.types("release", "--force", "orders")
+	assert.Equal(t, exitOK, code)
+	assert.Empty(t, stderr, "nobody is asked")
+	assert.Contains(t, stdout, "Free: 3 of 3 masters do not have it, so nobody holds it.\n\nThere is nothing to break.\n")
+}

@@ -30,7 +30,8 @@ const (
 type runFlags struct {
 	connection
 	ttl, wait, grace, guard duration
-	nonblock, fencing       bool
+	nonblock, fencing, fair bool
+	clearNodes              bool
 	conflict                int
 	line                    string
 	verbose, quiet          bool
@@ -42,46 +43,60 @@ func newRun() *cobra.Command {
 		Use:   "run [flags] KEY -- command [args...]",
 		Short: "Run a command while holding a lock",
 		Long: `run acquires the lock KEY, runs the command, keeps the lock alive meanwhile, and
-releases it when the command has ended. If somebody else has the lock it waits
-in a queue until it is its turn.
+releases it when the command has ended. If another client has the lock, run
+waits in a queue. A released lock goes to the first in the queue. A newcomer
+that arrives in the instant in which the lock is free may get it first, unless
+all clients give --fair.
 
-The command has redlock's stdin, stdout and stderr, a process group of its own,
-and in its environment REDLOCK_KEY, REDLOCK_VALID_UNTIL (the end of the lock as
-of its start; it is renewed) and, with --fencing, REDLOCK_FENCING_TOKEN.
+The command has redlock's stdin, stdout and stderr, its ignored signals and the
+niceness with which it was started. It gets a process group of its own. Its
+environment has REDLOCK_KEY, REDLOCK_VALID_UNTIL (the time at which the lock
+would end if it were never renewed) and, with --fencing, REDLOCK_FENCING_TOKEN.
 
-If the lock cannot be renewed, SIGTERM goes to the command --kill-grace before
-the lock ends, and SIGKILL some time before it ends (a twentieth of --ttl, or
-0.25s, or half of --kill-grace), so that it never runs beside the next holder.
-If a majority of masters has the lock no more, SIGKILL goes to it at once.
+If the lock cannot be renewed, redlock sends SIGTERM to the command --kill-grace
+before the lock ends. It sends SIGKILL a twentieth of --ttl before the end, at
+least 0.25s but at most half of --kill-grace, so that the command never runs
+beside the next holder. If a majority of masters no longer has the lock, redlock
+sends SIGKILL at once.
 
-The command is its process group, and on Linux all in redlock's session that it
-has started. What it leaves behind is ended before the lock is released; use
-setsid(1) for what shall live on.
+These signals go to the command's process group and, on Linux, to all processes
+in redlock's session that the command has started. Processes that it leaves
+behind are ended before the lock is released; start one that is to live on with
+setsid(1).
 
-SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command. While redlock
-waits for the lock they end the wait.
+redlock passes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH
+on to the command. While redlock waits for the lock, the first four end the
+wait, and the others do nothing.
 
 Exit status:
 
         the command's own, or 128+n if signal n ended it
      64 the command line is wrong; nothing was done
      69 no quorum: too few masters answered. Without --wait the first attempt
-        must find one; with --wait it is tried until then
-     75 somebody else has the lock (--nonblock, --wait; see -E)
-     76 the lock was lost, whatever the command returned after that
+        needs a quorum; with --wait redlock tries until that time is over
+     75 another client has the lock (--nonblock, --wait; see -E)
+     76 the lock was lost; the command's own status does not count then
     126 the command cannot be executed
     127 the command was not found`,
 		Example: `  redlock run nightly-report -- ./report.sh
   redlock run -n backup -- restic backup /srv
+  redlock run -- -key-like-a-flag -- ./report.sh
   redlock run -w 10m --ttl 1m migrate -c 'make migrate && make check'`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			argv := args[1:]
-			if cmd.Flags().Changed("command") {
+			switch {
+			case cmd.Flags().Changed("command"):
 				argv = []string{"/bin/sh", "-c", f.line}
+			case cmd.ArgsLenAtDash() == 0: // there are two of them
+				argv = args[2:]
+			}
+			if !f.quiet {
+				f.warnings = cmd.ErrOrStderr()
 			}
 			return f.run(cmd.Context(), args[0], argv, cmd.ErrOrStderr())
 		},
+		ValidArgsFunction: completeCommand,
 	}
 	set := cmd.Flags()
 	f.connection.flags(set)
@@ -90,6 +105,8 @@ Exit status:
 	set.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock")
 	set.IntVarP(&f.conflict, "conflict-exit-code", "E", exitBusy, "status if somebody has the lock")
 	set.Var(&f.grace, "kill-grace", "how long before the lock ends SIGTERM is sent,\nwhen it is being lost; at most half of --ttl;\n0 sends SIGKILL alone (default 5s, or a third\nof a shorter --ttl)")
+	set.BoolVar(&f.fair, "fair", false, "do not take a free lock ahead of those who wait;\nwith it on every client, first come is first\nserved")
+	set.BoolVar(&f.clearNodes, "clear-env-nodes", false, "keep "+nodesVariable+", which may have passwords, out\nof the command's environment")
 	set.BoolVar(&f.fencing, "fencing", false, "give the command a fencing token")
 	set.Var(&f.guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
 	set.StringVarP(&f.line, "command", "c", "", "a line for /bin/sh, in place of a command")
@@ -106,10 +123,16 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	set, dash := cmd.Flags(), cmd.ArgsLenAtDash()
 	line := set.Changed("command")
 	switch {
+	case dash == 0 && !line && len(args) > 1 && args[1] == "--":
+		// The second one; KEY begins with a dash.
+		args = append([]string{args[0]}, args[2:]...)
+	case dash == 0 && line && len(args) == 1:
 	case dash == 0 && len(args) > 0:
 		return usagef("KEY comes before the --: redlock run KEY -- command")
 	case len(args) == 0:
 		return usagef("KEY is missing: redlock run KEY -- command (see redlock run --help)")
+	}
+	switch {
 	case args[0] == "":
 		return usagef("KEY is empty")
 	case line && len(args) > 1:
@@ -178,6 +201,7 @@ func (f *runFlags) config(j *journal) redlock.Config {
 		// have to be made, and nothing but a hung majority makes anybody wait for it.
 		NodeTimeout:  min(nodeTimeout, time.Duration(f.ttl)/4),
 		Fencing:      f.fencing,
+		Fair:         f.fair,
 		RestartGuard: time.Duration(f.guard),
 		Logger:       j.logger(),
 	}
@@ -219,6 +243,14 @@ func under(lock *redlock.Lock, environ []string) []string {
 		env = append(env, fmt.Sprintf("%s=%d", tokenVariable, token))
 	}
 	return env
+}
+
+// environ is redlock's environment without what the command is not to have.
+func (f *runFlags) environ(environ []string) []string {
+	if !f.clearNodes {
+		return environ
+	}
+	return slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, nodesVariable+"=") })
 }
 
 // stamp is a point in time for people and scripts.

@@ -67,7 +67,8 @@ func childMain() {
 	_ = set.Parse(os.Args[1:])
 	signals := make(chan os.Signal, 16)
 	if c.trap >= 0 || c.ignore {
-		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGCONT)
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGCONT,
+			syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
 	}
 	if c.beat != "" {
 		go beats(c.beat)

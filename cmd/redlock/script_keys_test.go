@@ -69,6 +69,29 @@ func (s *session) forget(args []string) error {
 	return s.onEach(args[1:], func(i int) error { return s.admin[i].Del(context.Background(), args[0]).Err() })
 }
 
+func (s *session) tell(args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: tell I COMMAND…")
+	}
+	which := s.answering()
+	if args[0] != "all" {
+		var err error
+		if which, err = s.numbers(args[:1]); err != nil {
+			return err
+		}
+	}
+	var command []any
+	for _, a := range args[1:] {
+		command = append(command, a)
+	}
+	for _, i := range which {
+		if err := s.admin[i].Do(context.Background(), command...).Err(); err != nil {
+			return fmt.Errorf("master %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
 // nothing lets fences stay, which outlive their locks for days, and so does the mark of a
 // master that a guard watches. What has gone because its ttl was over was left behind.
 func (s *session) nothing(args []string) error {

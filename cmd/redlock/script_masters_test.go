@@ -18,9 +18,10 @@ func (s *session) masters(args []string) error {
 	flags := flag.NewFlagSet("masters", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	linked := flags.Bool("linked", false, "")
+	secured := flags.Bool("tls", false, "")
 	password := flags.String("password", "", "")
 	if len(args) == 0 {
-		return fmt.Errorf("usage: masters N [-linked] [-password WORD]")
+		return fmt.Errorf("usage: masters N [-linked] [-tls] [-password WORD]")
 	}
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -35,6 +36,9 @@ func (s *session) masters(args []string) error {
 	var options []redisserver.Option
 	if *password != "" {
 		options = append(options, redisserver.RequirePass(*password))
+	}
+	if *secured {
+		options = append(options, redisserver.TLS())
 	}
 	if s.servers, err = redisserver.Launch(n, options...); err != nil {
 		return err
@@ -56,6 +60,9 @@ func (s *session) masters(args []string) error {
 		s.admin = append(s.admin, m.Client())
 		s.setenv(fmt.Sprintf("NODE%d", i+1), url)
 		s.setenv(fmt.Sprintf("ADDR%d", i+1), m.Addr())
+		if *secured {
+			s.setenv("TLS", m.Dir())
+		}
 	}
 	s.setenv(nodesVariable, strings.Join(urls, ","))
 	s.setenv("DIRECT_NODES", strings.Join(direct, ","))

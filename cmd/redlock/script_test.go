@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -25,16 +26,18 @@ const sessionLimit = time.Minute
 // TestSessions runs the scripts in testdata/script: sessions at a shell, with real masters.
 // Beside the words of testscript they have
 //
-//	masters N [-linked] [-password WORD]
+//	masters N [-linked] [-tls] [-password WORD]
 //	                      start N masters, numbered from 1, for REDLOCK_NODES, and set
 //	                      NODE1… to their URLs and ADDR1… to host:port; linked: each
-//	                      behind a proxy, around which DIRECT_NODES leads
+//	                      behind a proxy, around which DIRECT_NODES leads;
+//	                      tls: a folder TLS has ca.crt, redis.crt and redis.key
 //	down I…, up I…        kill masters, start them again without their memory
 //	freeze I…, thaw I…    stop their processes, let them go on
 //	cut I…, heal I…       hold back all that passes their proxies, pass it on
 //	held KEY N            wait until exactly N masters have the key
 //	waiting KEY N         wait until N stand in its queue on each master
 //	forget KEY I…         delete the key there
+//	tell I COMMAND…       send each master I (all: each) a Redis command, which must succeed
 //	nothing [-expired]    wait until no master has any key but fences; unless told, none
 //	                      may have been left to its ttl
 //	export NAME=VALUE…, unset NAME…
@@ -51,7 +54,7 @@ const sessionLimit = time.Minute
 //	children WHO N        wait until it has N processes for children
 //	await FILE [PATTERN]  wait until there is such a file, with such a text
 //
-// Each wait is for an event, and fails after a minute.
+// SYSTEM_FILE stands for /etc/redlock/nodes. Each wait is for an event, and fails after a minute.
 func TestSessions(t *testing.T) { runScripts(t, "testdata/script", beginSession, sessionWords) }
 
 // words are those of a language for scripts.
@@ -68,6 +71,7 @@ var sessionWords = words{
 	"held":     (*session).held,
 	"waiting":  (*session).waiting,
 	"forget":   (*session).forget,
+	"tell":     (*session).tell,
 	"nothing":  (*session).nothing,
 	"export":   (*session).export,
 	"unset":    (*session).unset,
@@ -188,6 +192,8 @@ func (s *session) export(args []string) error {
 	}
 	return nil
 }
+
+func init() { systemFile = cmp.Or(os.Getenv("SYSTEM_FILE"), "/nonexistent/redlock/nodes") }
 
 func (s *session) setenv(name, value string) {
 	s.forgetenv(name)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,17 +45,23 @@ func newSim() *cobra.Command {
 		Short: "Simulate clients and masters under faults, and judge the locks",
 		Long: `sim runs whole clients of this library against in-memory masters in virtual
 time, and breaks what can break: networks, masters, clients and clocks. A seed
-decides everything. Then it judges what happened: whether two clients ever held
+draws all of it. Then sim judges what happened: whether two clients ever held
 one lock, whether everybody got it in the end, whether anything was left behind.
 
-One seed prints its timeline and the verdict; the same seed gives the same
-history again. --seeds runs many, and prints what failed and how to repeat it.
+One seed prints its timeline, or writes it with --html or --svg, and then the
+verdict and the fingerprint of the history. The same build nearly always makes
+the same history of a seed. On a busy machine it can be another one, and with
+the race detector it is. --fingerprint repeats the seed, up to ` + strconv.Itoa(repeats) + ` times, until
+it makes that very history. --seeds runs many seeds, and prints what failed and
+how to repeat it.
 
 What is not given is drawn from the seed. Faults are, within what Redlock promises:
 ` + kindList(sim.Within) + `;
 and beyond it, where violations are shown and counted but are no failure:
 ` + kindList(sim.Beyond) + `.
---faults also takes within, beyond and none.
+Some runs end with a trial, in which some clients are sick for a long time:
+` + kindList(sim.Trials) + `.
+--faults also takes within, beyond, trials and none.
 
 The exit status is 0 if the locks excluded, 1 after a violation, and 64 if the
 command line is wrong.`,
@@ -65,11 +72,11 @@ command line is wrong.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&flags.seed, "seed", 1, "the `number` that decides everything")
+	f.Uint64Var(&flags.seed, "seed", 1, "the `number` that everything is drawn from")
 	f.StringVar(&flags.seeds, "seeds", "", "run all seeds of a `range` such as 1-2000, without timelines")
 	f.IntVar(&flags.config.Nodes, "nodes", 0, "how many masters")
 	f.IntVar(&flags.config.Clients, "clients", 0, "how many clients")
-	f.DurationVar(&flags.config.For, "for", 0, "how long there are faults, in virtual time")
+	f.Var((*duration)(&flags.config.For), "for", "how long there are faults, in virtual time")
 	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen, separated by commas")
 	f.BoolVar(&flags.fencing, "fencing", false, "whether locks have fencing tokens")
 	f.BoolVar(&flags.fair, "fair", false, "whether a newcomer joins the queue of a key if there is one")
@@ -77,11 +84,12 @@ command line is wrong.`,
 	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their `numbers`")
 	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
 	f.StringVar(&flags.svg, "svg", "", "write the timeline as a picture to `file`")
-	f.DurationVar(&flags.stopAfter, "stop-after", 0, "with --seeds: begin no run later than this")
+	f.Var((*duration)(&flags.stopAfter), "stop-after", "with --seeds: begin no run later than this")
 	f.BoolVar(&flags.first, "first", false, "with --seeds: stop at the first violation")
 	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history that shows it")
 	f.StringVar(&flags.fingerprint, "fingerprint", "", "repeat the seed until it makes the history with this `fingerprint`")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone")
+	f.Lookup("for").DefValue, f.Lookup("stop-after").DefValue = "", ""
 	return cmd
 }
 
@@ -129,6 +137,9 @@ func (f *simFlags) run(cmd *cobra.Command) error {
 	if f.first || f.stopAfter != 0 {
 		return usagef("--first and --stop-after go with --seeds")
 	}
+	if cmd.Flags().Changed("fingerprint") && !aFingerprint.MatchString(f.fingerprint) {
+		return usagef("--fingerprint is %q, want 16 hexadecimal digits, as sim prints them", f.fingerprint)
+	}
 	f.config.Seed = f.seed
 	return f.one(cmd)
 }
@@ -160,8 +171,11 @@ func seedRange(s string) (from, to uint64, err error) {
 }
 
 // repeats is how often a seed is tried for a fingerprint. On a machine with nothing
-// else to do the first run nearly always has it.
-const repeats = 100
+// else to do the first run nearly always has it, and on a busy one nine of ten have.
+const repeats = 20
+
+// aFingerprint matches what [sim.Result.Fingerprint] returns.
+var aFingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // one runs a single seed and shows all of it.
 func (f *simFlags) one(cmd *cobra.Command) error {
@@ -174,30 +188,16 @@ func (f *simFlags) one(cmd *cobra.Command) error {
 			return err
 		}
 		if tries == repeats {
-			return fmt.Errorf("the seed made other histories %d times: the fingerprint is of other code, or the machine is too busy", tries)
+			return fmt.Errorf("the seed made other histories %d times: the fingerprint is of other code or flags, or the machine is too busy", tries)
 		}
 		if r, err = sim.Watched(f.config); err != nil {
 			return err
 		}
 	}
-	run := picture(r)
-	if !f.quiet {
-		if err := timeline.Text(cmd.OutOrStdout(), run); err != nil {
-			return err
-		}
-	}
-	run = working(run, r.Calm)
-	if err := errors.Join(draw(f.html, timeline.HTML, run), draw(f.svg, timeline.SVG, run)); err != nil {
+	if err := f.show(cmd, r); err != nil {
 		return err
 	}
-	excused := map[sim.Kind]int{}
-	for _, e := range r.Excused {
-		excused[e.Kind]++
-	}
-	for _, kind := range slices.Sorted(maps.Keys(excused)) {
-		cmd.Printf("%d violations of what Redlock does not promise under %s\n", excused[kind], kind)
-	}
-	cmd.Printf("%s\nfingerprint %s\n", summary(r), r.Fingerprint())
+	cmd.Printf("%s: %d acquisitions, %d locks, %d faults, %d events\nfingerprint %s\n", verdict(r), r.Asked, r.Granted, len(r.Plan.Faults), len(r.Events), r.Fingerprint())
 	if len(r.Violations) == 0 {
 		return nil
 	}
@@ -205,16 +205,35 @@ func (f *simFlags) one(cmd *cobra.Command) error {
 	return errViolated
 }
 
-// draw writes a picture of the run to a file, if there is to be one.
-func draw(file string, as func(io.Writer, timeline.Run) error, run timeline.Run) error {
-	if file == "" {
-		return nil
+// show writes the timeline to the files that are asked for, or else prints it.
+func (f *simFlags) show(cmd *cobra.Command, r sim.Result) error {
+	run := picture(r)
+	if f.html+f.svg == "" {
+		if f.quiet {
+			return nil
+		}
+		return timeline.Text(cmd.OutOrStdout(), run)
 	}
-	var page bytes.Buffer
-	if err := as(&page, run); err != nil {
-		return err
+	run = working(run, r.Calm)
+	for _, drawn := range []struct {
+		what, file string
+		as         func(io.Writer, timeline.Run) error
+	}{{"page", f.html, timeline.HTML}, {"picture", f.svg, timeline.SVG}} {
+		if drawn.file == "" {
+			continue
+		}
+		var content bytes.Buffer
+		if err := drawn.as(&content, run); err != nil {
+			return err
+		}
+		if err := os.WriteFile(drawn.file, content.Bytes(), 0o666); err != nil {
+			return fmt.Errorf("cannot write the %s: %w", drawn.what, err)
+		}
+		if !f.quiet {
+			cmd.Printf("The timeline is in %s, a %s for a browser.\n", printable(drawn.file), drawn.what)
+		}
 	}
-	return os.WriteFile(file, page.Bytes(), 0o666)
+	return nil
 }
 
 // many runs a range of seeds.
@@ -262,12 +281,30 @@ func (f *simFlags) explain(cmd *cobra.Command, r sim.Result) {
 	}
 }
 
-func summary(r sim.Result) string {
-	verdict := "no violation"
-	if n := len(r.Violations); n > 0 {
-		verdict = fmt.Sprintf("%d violations", n)
+// verdict counts the violations of what Redlock promises apart from those of what it does
+// not promise, with the faults that explain them.
+func verdict(r sim.Result) string {
+	count := func(n int) string {
+		switch n {
+		case 0:
+			return "no violation"
+		case 1:
+			return "1 violation"
+		}
+		return fmt.Sprintf("%d violations", n)
 	}
-	return fmt.Sprintf("%s: %d acquisitions, %d locks, %d faults, %d events", verdict, r.Asked, r.Granted, len(r.Plan.Faults), len(r.Events))
+	if len(r.Excused) == 0 {
+		return count(len(r.Violations))
+	}
+	excused := map[sim.Kind]int{}
+	for _, e := range r.Excused {
+		excused[e.Kind]++
+	}
+	var under []string
+	for _, kind := range slices.Sorted(maps.Keys(excused)) {
+		under = append(under, fmt.Sprintf("%s %d", kind, excused[kind]))
+	}
+	return fmt.Sprintf("%s of what Redlock promises, and %d of what it does not (%s)", count(len(r.Violations)), len(r.Excused), strings.Join(under, ", "))
 }
 
 // working leaves out what comes when all work is done, if nothing went wrong there: a
@@ -288,14 +325,14 @@ func picture(r sim.Result) timeline.Run {
 		Title: fmt.Sprintf("seed %d: %d masters, %d clients, faults for %v", r.Plan.Config.Seed, r.Plan.Nodes, len(r.Plan.Clients), r.Plan.For),
 		Nodes: r.Plan.Nodes, Clients: len(r.Plan.Clients), End: time.Millisecond,
 		Command: r.Plan.Config.Command(),
-		Events:  r.Events, Violations: r.Violations,
+		Events:  r.Events, Violations: r.Violations, Verdict: verdict(r),
 	}
 	if n := len(r.Events); n > 0 {
 		run.End += r.Events[n-1].At // what comes after it is waiting
 	}
 	for _, e := range r.Excused {
 		v := e.Violation
-		v.Text += fmt.Sprintf(" (%s)", e.Kind)
+		v.Text += fmt.Sprintf(" (not promised under %s)", e.Kind)
 		run.Violations = append(run.Violations, v)
 	}
 	return run

@@ -13,7 +13,7 @@ import (
 
 type statusFlags struct {
 	connection
-	json, values bool
+	json, values, quiet bool
 }
 
 func newStatus() *cobra.Command {
@@ -21,43 +21,63 @@ func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [flags] KEY",
 		Short: "Show who holds a lock, for how long, and who waits",
-		Long: `status asks every master what it knows of the lock KEY, and changes nothing. For
-each it shows whether the key is held or free, the holder, when the key expires
-unless it is renewed, how many wait in the queue, and the highest fencing token
-that was granted. A ? is what the user may not see.
+		Long: `status asks every master about the lock KEY, and changes nothing. For each
+master it shows whether the key is held or free, the holder, when the key
+expires unless it is renewed, how many wait in the queue, and the highest
+fencing token that was granted. A ? stands for a value that the user may not
+see.
 
-The holder is the beginning of a hash of the key's value: the same wherever one
-lock is, and as run --verbose tells it. Whoever knows the value itself can
-release the lock, so it is shown only with --show-value.
+The holder is shown as the beginning of a hash of the key's value. It is the
+same on all masters that have the lock, and run --verbose prints it too. A
+client that knows the value itself can release the lock, so the value is shown
+only with --show-value.
 
 The verdict:
-  held     a majority has one lock
-  free     a majority has none: whoever comes next can have it
-  split    neither. Several contenders have a part each, which they give back at
-           once; what a dead one has left goes when it expires
+  held     a majority has the same lock
+  free     a majority has no lock: the next client can get it
+  split    neither. Several clients have some masters each, and give them back
+           at once; if one of them died, its keys go when they expire
+  foreign  the key is a hash, a list or the like. No client can have a lock of
+           this name until somebody deletes the key
   unknown  it depends on masters that could not tell
 
+A key that never expires, or whose value is not a UUID, keeps other clients out
+as a lock does. Another program probably wrote it; status reports such a key.
+
 Exit status:
-   0  held, free or split
-  64  the command line is wrong; nobody was asked
-  69  unknown: too few masters could tell`,
+   0  held, free or split; with --quiet only free
+   1  foreign
+  64  the command line is wrong; no master was asked
+  69  unknown: too few masters could tell
+  75  with --quiet: held or split, so no other client can have the lock now`,
 		Example: `  redlock status nightly-report
-  redlock status nightly-report --json | jq -r .verdict`,
+  redlock status nightly-report --json | jq -r .verdict
+  redlock status --quiet nightly-report || echo 'not free'`,
 		Args: oneKey,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			locks, err := f.open(redlock.Config{NodeTimeout: nodeTimeout})
+			if f.quiet && (f.json || f.values) {
+				return usagef("--quiet prints nothing, so it excludes --json and --show-value")
+			}
+			if !f.quiet {
+				f.warnings = cmd.ErrOrStderr()
+			}
+			locks, err := f.open(cmd.Context(), redlock.Config{NodeTimeout: nodeTimeout})
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, locks.Close()) }()
+			defer leave(locks)
 			seen, err := look(cmd.Context(), locks, args[0])
 			if err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if f.json {
+			switch {
+			case f.quiet && (seen.Verdict() == redlock.VerdictHeld || seen.Verdict() == redlock.VerdictSplit):
+				err = &exitError{code: exitBusy}
+			case f.quiet:
+			case f.json:
 				err = printJSON(out, newStatusReport(seen, f.values))
-			} else {
+			default:
 				_, err = io.WriteString(out, inspected{seen}.show(coloured(out), f.values))
 			}
 			return errors.Join(err, conclusive(seen))
@@ -65,7 +85,8 @@ Exit status:
 	}
 	f.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines")
-	cmd.Flags().BoolVar(&f.values, "show-value", false, "show the key's values; who knows one can\nrelease the lock")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; the exit status is 0 if the lock\nis free, and 75 if not")
+	cmd.Flags().BoolVar(&f.values, "show-value", false, "show the key's values; a client that knows one\ncan release the lock")
 	return cmd
 }
 
@@ -94,10 +115,13 @@ func look(ctx context.Context, locks *redlock.Redlock, key string) (*redlock.Ins
 
 // conclusive is an error if the masters' answers come to nothing.
 func conclusive(seen *redlock.Inspection) error {
-	if seen.Verdict() != redlock.VerdictUnknown {
-		return nil
+	switch i := (inspected{seen}); seen.Verdict() {
+	case redlock.VerdictUnknown:
+		return &exitError{exitNoQuorum, fmt.Errorf("status %q: %s", printable(seen.Key), i.silence())}
+	case redlock.VerdictForeign:
+		return fmt.Errorf("status %q: the key is not a lock %s", printable(seen.Key), i.foreign())
 	}
-	return &exitError{exitNoQuorum, fmt.Errorf("status %q: %s", printable(seen.Key), inspected{seen}.silence())}
+	return nil
 }
 
 // statusReport is --json. What a master could not tell, or may not, is left out.
@@ -105,7 +129,7 @@ type statusReport struct {
 	Key     string       `json:"key"`
 	Verdict string       `json:"verdict"`
 	Holder  string       `json:"holder,omitempty"` // of the majority
-	Need    int          `json:"need"`
+	Quorum  int          `json:"quorum"`           // how many must agree
 	Nodes   []nodeReport `json:"nodes"`
 }
 
@@ -116,15 +140,16 @@ type nodeReport struct {
 	TTL     *int64  `json:"ttl_ms,omitempty"`  // -1: it does not expire
 	Waiting *int    `json:"waiting,omitempty"` // how many stand in the queue
 	Fence   *int64  `json:"fence,omitempty"`   // 0: none
+	Foreign string  `json:"foreign,omitempty"` // why it does not look like a lock
 	Error   string  `json:"error,omitempty"`
 	Value   *string `json:"value,omitempty"`
 }
 
 func newStatusReport(seen *redlock.Inspection, values bool) *statusReport {
 	holder, _ := seen.Holder()
-	r := &statusReport{Key: seen.Key, Verdict: seen.Verdict().String(), Holder: holder, Need: seen.Need}
+	r := &statusReport{Key: seen.Key, Verdict: seen.Verdict().String(), Holder: holder, Quorum: seen.Need}
 	for _, n := range seen.Nodes {
-		report := nodeReport{Addr: n.Addr, State: stateOf(n), Holder: n.Holder}
+		report := nodeReport{Addr: n.Addr, State: stateOf(n), Holder: n.Holder, Foreign: n.Foreign()}
 		switch report.State {
 		case stateFailed:
 			report.Error = oneLine(n.Err)

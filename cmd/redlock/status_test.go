@@ -22,13 +22,13 @@ import (
 // wireStatus is the object of status --json, as somebody else's program would declare it.
 type wireStatus struct {
 	Key, Verdict, Holder string
-	Need                 int
+	Quorum               int
 	Nodes                []struct {
-		Addr, State, Holder, Error string
-		TTL                        *int64 `json:"ttl_ms"`
-		Waiting                    *int
-		Fence                      *int64
-		Value                      *string
+		Addr, State, Holder, Error, Foreign string
+		TTL                                 *int64 `json:"ttl_ms"`
+		Waiting                             *int
+		Fence                               *int64
+		Value                               *string
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *shell) types(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	ignore := goleak.IgnoreCurrent()
 	code = run(s.Context(), args, &out, saying{&errs, s.said})
-	goleak.VerifyNone(s, ignore)
+	nothingLeft(s.T, ignore)
 	if !slices.Contains(args, "--json") && !slices.Contains(args, "--show-value") {
 		assertFits(s.T, out.String())
 	}
@@ -89,8 +89,8 @@ func (s *shell) lays(key, values string) {
 	}
 }
 
-// value is a secret that a test finds again.
-func value(letter string) string { return "s3cret-" + letter }
+// value is a lock's that a test finds again.
+func value(letter string) string { return letter + "5ec4e70-0000-4000-8000-000000000000" }
 
 func named(letter string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(value(letter))))[:8] }
 
@@ -112,39 +112,43 @@ func TestStatusTellsAVerdict(t *testing.T) {
 		"A-A-A": {"held", "Held: " + named("A") + " has it on 3 of 5 masters, for 1h0m unless it is renewed.\n"},
 		"-A--B": {"free", "Free: 3 of 5 masters do not have it, so nobody holds it. What is left on others\ngoes when it expires.\n"},
 		"AABB-": {"split", "Split: no majority has one lock"},
-		"TTT--": {"split", "Split: no majority has one lock"},
+		"TTT--": {"foreign", "Foreign: the key is not a lock, and nobody can have a lock of this name"},
 	} {
 		s.lays("orders", "-----")
 		s.lays("orders", values)
+		exit := exitOK
+		if want.verdict == "foreign" {
+			exit = exitFailed
+		}
 		code, stdout, stderr := s.types("status", "orders")
-		assert.Equal(t, exitOK, code, values)
-		assert.Empty(t, stderr)
+		assert.Equal(t, exit, code, values)
+		assert.Equal(t, exit == exitOK, stderr == "", stderr)
 		assert.Contains(t, stdout, "Lock \"orders\" on 5 masters, of which 3 are a majority:\n\n   node ")
 		assert.Contains(t, stdout, want.says, values)
-		assert.NotContains(t, stdout, "s3cret")
+		assert.NotContains(t, stdout, "5ec4e70")
 		assert.NotContains(t, stdout, "fence")
 		rows := strings.Split(stdout, "\n")[3:]
 		for i, v := range values {
 			assert.Contains(t, rows[i], s.masters.Master(i).Addr())
 			switch v {
 			case '-':
-				assert.Regexp(t, `  free    -               -        0$`, rows[i])
+				assert.Regexp(t, `  free     ?-               -        0$`, rows[i])
 			case 'T':
-				assert.Contains(t, rows[i], "  failed  has a key of another type, which is not a lock")
+				assert.Contains(t, rows[i], " foreign  has a list under this key, which is not a lock")
 			default:
 				assert.Regexp(t, "  held    "+named(string(v))+`     1h0m        0$`, rows[i])
 			}
 		}
 
 		code, stdout, stderr = s.types("status", "--json", "orders")
-		assert.Equal(t, exitOK, code)
-		assert.Empty(t, stderr)
-		assert.NotContains(t, stdout, "s3cret")
+		assert.Equal(t, exit, code)
+		assert.Equal(t, exit == exitOK, stderr == "", stderr)
+		assert.NotContains(t, stdout, "5ec4e70")
 		var got wireStatus
 		require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 		assert.Equal(t, "orders", got.Key)
 		assert.Equal(t, want.verdict, got.Verdict, values)
-		assert.Equal(t, 3, got.Need)
+		assert.Equal(t, 3, got.Quorum)
 		assert.Equal(t, want.verdict == "held", got.Holder == named("A"))
 		require.Len(t, got.Nodes, 5)
 		for i, v := range values {
@@ -156,8 +160,8 @@ func TestStatusTellsAVerdict(t *testing.T) {
 				assert.Empty(t, n.Holder)
 				assert.Nil(t, n.TTL)
 			case 'T':
-				assert.Equal(t, "failed", n.State)
-				assert.Contains(t, n.Error, "another type")
+				assert.Equal(t, "foreign", n.State)
+				assert.Equal(t, "it is a list", n.Foreign)
 				assert.Nil(t, n.Waiting)
 				continue
 			default:
@@ -211,21 +215,21 @@ func TestStatusShowsValuesOnRequest(t *testing.T) {
 	require.NoError(t, s.masters.Master(2).Miniredis().Set("orders", "\x1b[31m\n"))
 	code, stdout, _ := s.types("status", "orders", "--show-value")
 	assert.Equal(t, exitOK, code)
-	assert.Contains(t, stdout, named("A")+"  s3cret-A\n")
-	assert.Contains(t, stdout, named("B")+"  s3cret-B\n")
+	assert.Contains(t, stdout, named("A")+"  "+value("A")+"\n")
+	assert.Contains(t, stdout, named("B")+"  "+value("B")+"\n")
 	assert.Contains(t, stdout, `"\x1b[31m\n"`)
 	assert.Contains(t, stdout, "  never  ")
 	code, stdout, _ = s.types("status", "orders", "--show-value", "--json")
 	assert.Equal(t, exitOK, code)
 	var got wireStatus
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
-	assert.Equal(t, "s3cret-A", *got.Nodes[0].Value)
+	assert.Equal(t, value("A"), *got.Nodes[0].Value)
 	assert.Equal(t, "\x1b[31m\n", *got.Nodes[2].Value)
 	assert.EqualValues(t, -1, *got.Nodes[2].TTL)
 
 	s.lays("orders", "CCC")
 	_, stdout, _ = s.types("status", "orders", "--show-value")
-	assert.Equal(t, 1, strings.Count(stdout, "s3cret-C"), "each value once")
+	assert.Equal(t, 1, strings.Count(stdout, value("C")), "each value once")
 }
 
 // What a user may not see is a question mark, and what the masters say of themselves
@@ -280,7 +284,7 @@ func TestStatusUsage(t *testing.T) {
 		"two keys":        {[]string{"status", "a", "redis://:s3cret@h"}, "one KEY is wanted, not 2"},
 		"empty key":       {[]string{"status", ""}, "KEY is empty"},
 		"reserved key":    {[]string{"status", "redlock:server"}, "is reserved"},
-		"bad nodes":       {[]string{"status", "a", "--nodes", "http://:s3cret@h"}, "--nodes: urls[0]"},
+		"bad nodes":       {[]string{"status", "a", "--nodes", "http://:s3cret@h"}, "--nodes: URL 1 "},
 		"flag":            {[]string{"status", "a", "--force"}, "--force"},
 		"release: no key": {[]string{"release", "--force"}, "KEY is missing"},
 		"not by force":    {[]string{"release", "a"}, "holder is dead: it needs --force"},

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/endpoint"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -51,7 +52,7 @@ type worth struct {
 
 // ballot is how the nodes voted in the end. A majority decides sooner.
 type ballot struct {
-	Granted int    `json:"granted"`
+	Granted int    `json:"granted"` // without those that came too late
 	Needed  int    `json:"needed"`
 	Votes   []vote `json:"nodes"`
 }
@@ -64,6 +65,7 @@ type vote struct {
 	Vote    string `json:"vote"`
 	Latency micros `json:"latency_us"`
 	Said    string `json:"said"`
+	Late    bool   `json:"late,omitempty"` // granted after the attempt had failed; not counted
 
 	brief string // Said without what stands beside it
 }
@@ -102,11 +104,29 @@ func newRound(client, op, key string, t redlock.Trace, err error) round {
 		return r
 	}
 	r.ballot = &ballot{Needed: t.Need}
-	for _, n := range t.Nodes {
-		r.Votes = append(r.Votes, newVote(op, n))
+	missing := decidedWithout(err)
+	for i, n := range t.Nodes {
+		v := newVote(op, n)
+		if n.Vote == quorum.Granted && missing[i] {
+			v.Late = true
+			v.brief += ", too late: not counted"
+		}
+		r.Votes = append(r.Votes, v)
 	}
 	r.Granted = r.count(quorum.Granted)
 	return r
+}
+
+// decidedWithout has the nodes that had not granted when an operation failed, by their
+// indexes.
+func decidedWithout(err error) map[int]bool {
+	nodes := map[int]bool{}
+	if failed := (*redlock.QuorumError)(nil); errors.As(err, &failed) {
+		for _, n := range failed.Nodes {
+			nodes[n.Index] = true
+		}
+	}
+	return nodes
 }
 
 // newWorth does the sum that the library did: ttl − elapsed − drift.
@@ -134,7 +154,7 @@ func newVote(op string, n redlock.NodeTrace) vote {
 		v.Vote = "not asked"
 		v.Said, v.brief = n.Err.Error(), "decided before its turn"
 	case errors.As(n.Err, &dial) && dial.Err != nil:
-		v.Said, v.brief = n.Err.Error(), dial.Err.Error()
+		v.Said, v.brief = n.Err.Error(), endpoint.Plain(n.Err).Error()
 	default:
 		v.Said, v.brief = n.Err.Error(), n.Err.Error()
 	}
@@ -142,13 +162,13 @@ func newVote(op string, n redlock.NodeTrace) vote {
 	return v
 }
 
-// count is the number of votes of a kind.
+// count is the number of votes of a kind, without those that came too late.
 func (r round) count(kind quorum.Vote) (n int) {
 	if r.ballot == nil {
 		return 0
 	}
 	for _, v := range r.Votes {
-		if v.Vote == kind.String() {
+		if v.Vote == kind.String() && !v.Late {
 			n++
 		}
 	}

@@ -61,7 +61,7 @@ func cut(s string, to int) string {
 	if width(s) <= to {
 		return s
 	}
-	return string([]rune(s)[:to-len(mark)]) + mark
+	return string([]rune(s)[:max(0, to-len(mark))]) + mark[:max(0, min(to, len(mark)))]
 }
 
 // hang breaks a cell that is too wide into lines of its column, which begins at.

@@ -63,6 +63,8 @@ func (t text) summary(r round) string {
 		b.WriteString(", though not every master has answered")
 	case r.Result == "granted":
 		fmt.Fprintf(&b, ", %d of %d granted", r.Granted, len(r.Votes))
+	case r.Result == "no quorum":
+		fmt.Fprintf(&b, " (%d of %d)", r.Granted, len(r.Votes))
 	}
 	b.WriteString(": elapsed " + span(r.Elapsed))
 	if r.worth != nil {

@@ -30,9 +30,12 @@ func env(pairs ...string) func(string) string {
 }
 
 func TestColourNeedsATerminalThatWantsIt(t *testing.T) {
-	terminal, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device, as terminals are
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer terminal.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device, as terminals are
+	require.NoError(t, err)
+	defer null.Close()
 	file, err := os.Create(t.TempDir() + "/out")
 	require.NoError(t, err)
 	defer file.Close()
@@ -40,6 +43,7 @@ func TestColourNeedsATerminalThatWantsIt(t *testing.T) {
 	assert.True(t, colourful(terminal, env("TERM", "xterm")))
 	assert.False(t, colourful(terminal, env("TERM", "xterm", "NO_COLOR", "1")))
 	assert.False(t, colourful(terminal, env("TERM", "dumb")))
+	assert.False(t, colourful(null, env("TERM", "xterm")))
 	assert.False(t, colourful(file, env("TERM", "xterm")))
 	assert.False(t, colourful(&bytes.Buffer{}, env("TERM", "xterm")))
 }
@@ -49,15 +53,16 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9]+m")
 func exampleStep() *step {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	r := newRound("A", "acquire", "k", redlock.Trace{
-		Op: "acquire", Need: 2, Elapsed: 1500 * time.Microsecond,
+		Op: "acquire", Need: 3, Elapsed: 1500 * time.Microsecond,
 		Nodes: []redlock.NodeTrace{
 			{Addr: "10.0.0.1:6379", Vote: quorum.Granted, Latency: time.Millisecond},
 			{Addr: strings.Repeat("a", 60) + ":6379", Vote: quorum.Failed, Latency: time.Second, Err: dial},
 			{Addr: "10.0.0.3:6379", Vote: quorum.Pending, Err: quorum.ErrNotSent},
 			{Addr: "10.0.0.4:6379", Vote: quorum.Failed, Err: errors.New("ERR \x1b[31m" + strings.Repeat("long ", 20) + strings.Repeat("x", 90))},
+			{Addr: "10.0.0.5:6379", Vote: quorum.Granted, Latency: 2 * time.Millisecond},
 		},
-	}, &redlock.QuorumError{Op: "acquire", Key: "k", Need: 2, Total: 4, Reason: redlock.ErrNoQuorum,
-		Nodes: []redlock.NodeError{{Addr: "10.0.0.4:6379", Err: errors.New("one")}, {Addr: "10.0.0.5:6379", Err: errors.New("two")}}})
+	}, &redlock.QuorumError{Op: "acquire", Key: "k", Need: 3, Granted: 1, Total: 5, Reason: redlock.ErrNoQuorum,
+		Nodes: []redlock.NodeError{{Addr: "10.0.0.4:6379", Index: 3, Err: errors.New("one")}, {Addr: "10.0.0.5:6379", Index: 4, Err: errors.New("two")}}})
 	r.worth = newWorth(time.Second, 0, redlock.ErrNoQuorum)
 	return &step{Number: 1, Title: "title", Rounds: []round{r}}
 }
@@ -76,10 +81,23 @@ func TestTableShowsEachVote(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, text{&out, false}.step(exampleStep()))
 	assert.Contains(t, out.String(), "1.00 ms  OK\n")
-	assert.Contains(t, out.String(), "aaa...  failed     1000.00 ms  connect: connection\n")
+	assert.Contains(t, out.String(), "aaa...  failed     1000.00 ms  connection refused\n")
 	assert.Contains(t, out.String(), "not asked")
-	assert.Contains(t, out.String(), "Not acquired, no quorum: elapsed 1.50 ms, drift 12 ms, no validity\n")
+	assert.Contains(t, out.String(), "Not acquired, no quorum (1 of 5): elapsed 1.50 ms, drift 12 ms, no validity\n")
 	assert.Contains(t, out.String(), "needed:\n      10.0.0.4:6379: one;\n      10.0.0.5:6379: two\n")
+}
+
+// The table has the votes in the end, and the error those at the decision. A grant that came
+// in between is not counted.
+func TestGrantThatCameTooLateIsNotCounted(t *testing.T) {
+	var out bytes.Buffer
+	s := exampleStep()
+	require.NoError(t, text{&out, false}.step(s))
+	assert.Equal(t, 1, s.Rounds[0].Granted)
+	assert.False(t, s.Rounds[0].Votes[0].Late)
+	assert.True(t, s.Rounds[0].Votes[4].Late)
+	assert.Contains(t, out.String(), "2.00 ms  OK, too late: not\n")
+	assert.Contains(t, out.String(), "no quorum: 1 of 5 nodes granted")
 }
 
 func TestSaidIsWholeForMachines(t *testing.T) {

@@ -8,7 +8,10 @@ import "strings"
 // reason it does not print itself.
 type nodeURLs []string
 
+// A comma at the end of a list is nothing. Any other that has no URL before it is a mistake,
+// such as a variable that is not set.
 func (n *nodeURLs) Set(list string) error {
+	list = strings.TrimSuffix(strings.TrimSpace(list), ",")
 	for u := range strings.SplitSeq(list, ",") {
 		*n = append(*n, strings.TrimSpace(u))
 	}

@@ -9,6 +9,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// release is the version of a release, set by the linker (-X main.release=v1.2.3). A build
+// without it has the version that Go knows, of the module or the checkout.
+var release string
+
+// versionOf is the version of a build, in a word.
+func versionOf(info *debug.BuildInfo) string {
+	switch {
+	case release != "":
+		return release
+	case info != nil && info.Main.Version != "":
+		return info.Main.Version
+	}
+	return "(unknown)"
+}
+
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -30,12 +45,8 @@ func printVersion(w io.Writer, info *debug.BuildInfo) error {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	version := info.Main.Version
-	if version == "" {
-		version = "(unknown)"
-	}
 	lines := [][2]string{
-		{"redlock", version},
+		{"redlock", versionOf(info)},
 		{"module", info.Main.Path},
 		{"go", info.GoVersion + " " + settings["GOOS"] + "/" + settings["GOARCH"]},
 		{"revision", settings["vcs.revision"]},

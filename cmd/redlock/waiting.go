@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/leash"
@@ -56,6 +57,9 @@ func (f *runFlags) acquire(ctx context.Context, locks *redlock.Redlock, key stri
 			j.acquired(r.lock, time.Since(began))
 			return r.lock, nil
 		case s := <-signals:
+			if slices.Contains(leash.Messages(), s) {
+				continue // it is for a command that is not there yet
+			}
 			if by != nil && s == os.Interrupt {
 				return nil, &exitError{interrupted(s).(*exitError).code, errAtOnce}
 			}

@@ -25,7 +25,7 @@ func Quietly(dial Dialer) Dialer {
 		if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
 			err = &net.OpError{Op: "dial", Net: network, Err: err}
 		}
-		return brokenConn{notDialled{err}}, nil
+		return brokenConn{notDialled{Plain(err)}}, nil
 	}
 }
 

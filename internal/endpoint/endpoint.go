@@ -8,6 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quorumlock/redlock/clock"
 )
 
 // Options are those of a client for redis://, rediss:// or unix://. It heeds
@@ -39,6 +41,10 @@ func Options(url string, patience time.Duration) (*redis.Options, error) {
 	}
 	if opt.ReadTimeout == 0 {
 		opt.ReadTimeout = patience
+	}
+	if opt.PoolTimeout == 0 && opt.ReadTimeout > 0 {
+		// This is go-redis' own default, but for its overflow.
+		opt.PoolTimeout = clock.Sum(opt.ReadTimeout, time.Second)
 	}
 	// Saves a round trip at each connect; only Redis Enterprise knows it.
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -42,6 +42,15 @@ func parse(raw string) (*redis.Options, error) {
 	if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
 		return nil, errors.New("has a port that is not in [1, 65535]")
 	}
+	query := u.Query()
+	certificates, given := takeFiles(query)
+	if given {
+		if scheme != "rediss" {
+			return nil, errors.New("has a cacert, cert or key, which are for rediss:// alone")
+		}
+		u.RawQuery = query.Encode()
+		raw = u.String()
+	}
 	opt, err := redis.ParseURL(raw)
 	if err != nil {
 		return nil, errors.New("has a path or query that is not understood (want /db and the options of redis.ParseURL)")
@@ -51,6 +60,11 @@ func parse(raw string) (*redis.Options, error) {
 	}
 	if opt.PoolSize < 0 || opt.PoolSize > maxPool {
 		return nil, fmt.Errorf("has a pool_size that is not in [0, %d]", maxPool)
+	}
+	if given {
+		if err := certificates.configure(opt.TLSConfig); err != nil {
+			return nil, err
+		}
 	}
 	return opt, nil
 }

@@ -49,6 +49,7 @@ type Event struct {
 	Kind   Kind          `json:"kind"`
 	Client int           `json:"client,omitempty"` // counted from 1; 0 is nobody
 	Node   int           `json:"node,omitempty"`   // counted from 1; 0 is none
+	Server int           `json:"server,omitempty"` // behind Node if not its own, counted from 1 with the nodes' own first; 0 is its own
 	Op     int           `json:"op,omitempty"`     // which acquisition of the client, from 1; it also names the lock
 	Key    string        `json:"key,omitempty"`
 	Until  time.Duration `json:"until,omitempty"`
@@ -67,6 +68,9 @@ func (e Event) String() string {
 	}
 	if e.Node > 0 {
 		s += fmt.Sprintf(" node %d", e.Node)
+	}
+	if e.Server > 0 {
+		s += fmt.Sprintf(" server %d", e.Server)
 	}
 	if e.Key != "" {
 		s += fmt.Sprintf(" key %q", e.Key)

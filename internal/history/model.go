@@ -204,5 +204,29 @@ func requestsOf(events []Event) []request {
 			}
 		}
 	}
+	return boundReleases(all)
+}
+
+// boundReleases shortens the search. Without it, each failed release that never returned
+// could stand anywhere in the order, and n of them would make 2^n states. A failed release
+// changes nothing if another release of the same lock succeeded, as the lock was held until
+// that one, nor if it was called after the end of validity, as the lock is as good as free
+// by then: both are left out. Any other one has its effect before the end of validity, or
+// none that matters, so that end bounds its answer.
+func boundReleases(all []request) []request {
+	released := map[Lock]bool{}
+	for _, r := range all {
+		if r.action == release && !r.failed {
+			released[r.lock] = true
+		}
+	}
+	all = slices.DeleteFunc(all, func(r request) bool {
+		return r.failed && (released[r.lock] || r.lock.Until <= r.call)
+	})
+	for i := range all {
+		if r := &all[i]; r.failed {
+			r.answer = min(r.answer, r.lock.Until)
+		}
+	}
 	return all
 }

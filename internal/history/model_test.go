@@ -2,6 +2,7 @@ package history
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -95,6 +96,27 @@ func TestModel(t *testing.T) {
 			require.NotZero(t, found[0].At)
 		})
 	}
+}
+
+// Releases that failed or never returned do not make the search for an order long.
+func TestModelEndsBesideManyReleasesInVain(t *testing.T) {
+	var events []Event
+	at := time.Duration(0)
+	for op := 1; op <= 100; op++ {
+		its := of(1, op, "k")
+		events = append(events, its(at, Asked, 0), its(at+1*s, Granted, at+9*s), its(at+2*s, Releasing, at+9*s))
+		switch op % 3 {
+		case 0:
+			events = append(events, its(at+3*s, Released, 0))
+		case 1:
+			events = append(events, failed(its(at+3*s, Released, 0)))
+		}
+		at += 9 * s
+	}
+	events = append(events, to(1, at, Closed), two(at, Asked, 0), two(at+1*s, Granted, at+9*s), three(at, Asked, 0), three(at+2*s, Granted, at+9*s))
+	found := disorder(inOrder(events...))
+	require.Equal(t, []string{Model}, rules(found))
+	require.Contains(t, found[0].Text, "has room for client 3's lock #1: acquire")
 }
 
 // A seed must tell the same each time, also where two orders come as far.

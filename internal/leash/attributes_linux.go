@@ -9,7 +9,7 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// guardAfter is when a command that still runs gets a watchdog. If we die before, the
-// kernel kills the command, and a command so short has seldom started others; the watchdog
-// costs as much as the shortest of them.
+// guardAfter is how long a command has run when it gets a watchdog. If we die before that, the
+// kernel kills the command, which has seldom started other processes so early. A watchdog costs
+// as much as the shortest of commands.
 const guardAfter = 100 * time.Millisecond

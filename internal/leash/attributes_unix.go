@@ -6,5 +6,6 @@ import "syscall"
 
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// guardAfter is when a command gets a watchdog: at once, as nothing else ends it.
+// guardAfter is how long a command has run when it gets a watchdog. It gets one at once, as the
+// kernel does not kill the command if we die.
 const guardAfter = 0

@@ -1,11 +1,11 @@
-// Package leash runs a command for as long as a lease lasts, and not an instant longer: when
-// the lease runs out the command is asked to end, and killed before the lease is over. So
-// is what it has started, as far as that stays in its process group or, on Linux, in our
-// session.
+// Package leash runs a command for as long as a lease lasts, and not an instant longer. When
+// the lease runs out, the command is asked to end, and it is killed before the lease is over.
+// The same happens to the processes that the command has started, if they are still in its
+// process group or, on Linux, in our session.
 //
-// What makes that safe is that the end is known before it comes, and that all that has to
-// be done by then are signals, which need nobody's answer: no process executes an
-// instruction of its own after SIGKILL has reached it.
+// This is safe because the end of the lease is known in advance, and because signals are all
+// that is needed by then. A signal needs no answer: no process executes an instruction of its
+// own after SIGKILL has reached it.
 package leash
 
 import (
@@ -17,60 +17,66 @@ import (
 
 // Lease is what a command may run under. A *redlock.Lock is one.
 type Lease interface {
-	// Until is the end of the lease. It may move on.
+	// Until is the end of the lease. A renewal moves it on.
 	Until() time.Time
-	// Context is done when the lease was lost before that; its cause says why.
+	// Context is done if the lease is lost before Until; its cause says why.
 	Context() context.Context
 }
 
 // Command is a program to run.
 type Command struct {
-	Path string   // of the file
+	Path string   // the file to execute
 	Args []string // the first is the program's name
-	Env  []string // the whole environment; of two with one name the last counts
+	Env  []string // the whole environment; the last of two entries with one name counts
 
-	// Grace is how long before the end of the lease the command is asked to end, with
-	// SIGTERM; also how long what it leaves behind may take to end. With 0 nobody is
-	// asked.
+	// Grace is how long before the end of the lease the command gets SIGTERM. Processes that
+	// it leaves behind have as long to end after their SIGTERM. With 0 no SIGTERM is sent.
 	Grace time.Duration
-	// Margin is how long before the end of the lease the command is killed, with
-	// SIGKILL: more than a busy machine takes to let us send that.
+	// Margin is how long before the end of the lease the command gets SIGKILL. It must be
+	// longer than a busy machine delays us.
 	Margin time.Duration
 }
 
 // Outcome is how a command ended.
 type Outcome struct {
-	Status   int   // its exit status, or 128 and the number of the signal that ended it
-	Lost     error // why it had no lease to its end; nil: it had
-	LeftOver bool  // it left processes of its group behind, which were ended
+	Status   int   // its exit status, or 128 plus the number of the signal that ended it
+	Lost     error // why the lease was lost before the command had ended; nil: it was not
+	LeftOver bool  // the command left processes behind, and they were ended
 }
 
-// ErrRunningOut is the loss of a lease whose end came near and was not moved on.
+// ErrRunningOut means that the end of a lease came near, and no renewal moved it on.
 var ErrRunningOut = errors.New("validity is running out")
+
+// Niceness is the niceness that we set for ourselves, if we have the right to, so that we are
+// in time to kill the command. The command keeps the niceness with which we were started.
+const Niceness = -20
 
 // Event is something that happened to a running command.
 type Event struct {
 	What What
-	// Signal is what was sent to the command's group; of Stopped what stopped the command.
+	// Signal is the signal that was sent to the command. With Stopped and Halted it is the
+	// signal that stopped the command; with Ended, the signal that ended it.
 	Signal syscall.Signal
-	PID    int       // of Started
-	Until  time.Time // end of the lease, of what is due to it
-	Err    error     // of Unguarded and Forbidden: why
+	PID    int       // the command's process id, with Started
+	Until  time.Time // the end of the lease, with Started, Ending and Killed
+	Err    error     // the reason, with Unguarded and Forbidden
 }
 
-// What happened.
+// What is a kind of Event.
 type What int
 
 // Events, in the order in which they can happen.
 const (
 	Started   What = iota // the command runs
-	Unguarded             // nobody will kill its group should we be killed
-	Forwarded             // a signal that we got was passed on
-	Stopped               // it stands still, and so do we
-	Resumed               // we go on, and so does it
-	Ending                // it was told to end, as the lease runs out
-	Killed                // it was killed, as the lease is over
-	Forbidden             // it could not be told, as it is another user's
-	Ended                 // it has ended by itself, or of a signal
-	LeftOver              // what it left behind was told to end
+	Unguarded             // there is no watchdog: nothing kills the command's group if we are killed
+	Forwarded             // we passed on a signal that we got
+	Hurried               // we now have the niceness Niceness
+	Halted                // a SIGSTOP stopped the command; we go on
+	Stopped               // the command is stopped, and we stop too
+	Resumed               // we go on, and so does the command
+	Ending                // the command was told to end, as the lease runs out
+	Killed                // the command was killed, as the lease is lost
+	Forbidden             // the command could not be sent a signal, as it runs as another user
+	Ended                 // the command has ended by itself, or by a signal
+	LeftOver              // the processes that the command left behind were told to end, or killed
 )

@@ -13,66 +13,120 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopts: who has no child then has no descendants.
+// adopts reports whether adopt works here. If it does, a process without children has no
+// descendants either.
 const adopts = true
 
-// adopt has the kernel give us what our command leaves behind, so that we learn of its end.
+// adopt makes us the parent of the processes that our command leaves behind, so that we learn
+// of their end.
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// offspring are the process groups of all who descend from us and are in our session:
-// timeout(1), and a shell with job control, give what they start groups of its own. Who has
-// left the session means to live on. Orphans are our children, so nobody is missed; who is
-// started meanwhile is found by the next look.
-func offspring() (groups []int) {
+// descendants returns all processes that descend from root and are in our session. A process
+// that has left the session is meant to live on. Orphans of our command are our children, so
+// none is missed. The next call finds a process that is started during this one.
+func descendants(root int) []int {
 	session, _ := unix.Getsid(0)
-	seen := []int{os.Getpid()}
+	seen := []int{root}
 	for i := 0; i < len(seen); i++ {
 		files, _ := filepath.Glob("/proc/" + strconv.Itoa(seen[i]) + "/task/*/children")
 		for _, file := range files {
 			list, _ := os.ReadFile(file)
 			for field := range strings.FieldsSeq(string(list)) {
 				pid, _ := strconv.Atoi(field)
-				if sid, err := unix.Getsid(pid); err != nil || sid != session || slices.Contains(seen, pid) {
-					continue
-				}
-				seen = append(seen, pid)
-				if group, err := unix.Getpgid(pid); err == nil && !slices.Contains(groups, group) {
-					groups = append(groups, group)
+				if sid, err := unix.Getsid(pid); err == nil && sid == session && !slices.Contains(seen, pid) {
+					seen = append(seen, pid)
 				}
 			}
+		}
+	}
+	return seen[1:]
+}
+
+// offspring returns the process groups of root's descendants. There can be several: timeout(1),
+// and a shell with job control, create a group for each command that they start.
+func offspring(root int) (groups []int) {
+	for _, pid := range descendants(root) {
+		if group, err := unix.Getpgid(pid); err == nil && !slices.Contains(groups, group) {
+			groups = append(groups, group)
 		}
 	}
 	return groups
 }
 
-// absent reports that nobody is left of a group, by what it says to signal 0.
+// stat returns the fields of /proc/PID/stat from the third one, the state, on. It returns nil if
+// there is no such process.
+func stat(pid int) []string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	// The second field is the name in parentheses, and the name may contain parentheses too.
+	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+}
+
+// stopReason returns the signal behind a SIGSTOP that has stopped the command. su(1) and similar
+// programs stop themselves with SIGSTOP after a child of theirs was stopped because it used the
+// terminal, or by ^Z. If no other process of the command is stopped for such a reason, somebody
+// has sent SIGSTOP to the command.
+func (g *group) stopReason() syscall.Signal {
+	for _, pid := range descendants(os.Getpid()) {
+		fields := stat(pid)
+		if pid == g.id || pid == g.watchdog.pid || len(fields) < 50 || fields[0] != "T" {
+			continue
+		}
+		// exit_code is the signal that has stopped it, or 0 if we have no right to know.
+		switch by, _ := strconv.Atoi(fields[49]); {
+		case by == 0 && g.lent:
+			return syscall.SIGTSTP
+		case by == 0:
+			return syscall.SIGTTIN
+		case by != int(syscall.SIGSTOP):
+			return syscall.Signal(by)
+		}
+	}
+	return syscall.SIGSTOP
+}
+
+// absent reports whether no process of a group is left. err is the error of sending it signal 0.
 func absent(err error) bool { return err == syscall.ESRCH }
 
-// raise sends a signal to us, or to all of our group, and has it do what it does by default.
-// It is sent to this thread too, which is stopped, and all others with it, before it comes
-// back from there. The kernel drops it where nobody would continue us.
+// raise sends a signal to us, or to all of our group, with the signal's default action. It sends
+// the signal to this very thread, so that the whole process is stopped before Tgkill returns.
+// The kernel ignores a stop signal from the terminal if no process would continue us.
 //
-// Package signal cannot bring the default back once a signal has had a handler.
+// raise does not use package signal, which cannot restore the default action of a signal that
+// has had a handler.
 func raise(s syscall.Signal, all bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// The kernel's struct sigaction begins with the handler, and has room here everywhere.
-	type disposition [8]uintptr
-	byDefault, ignored, before := disposition{}, disposition{1}, disposition{}
-	set := func(to, from *disposition) {
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(from)), 8, 0, 0)
-	}
-	set(&ignored, &before)
+	byDefault, ignored, before := disposition{}, disposition{ignore}, disposition{}
+	sigaction(s, &ignored, &before)
 	if all {
-		_ = unix.Kill(0, s) // to the others: of two we could get one after we were continued
+		_ = unix.Kill(0, s) // for the others: we ignore it, or a second signal could stop us again later
 	}
-	set(&byDefault, nil)
+	sigaction(s, &byDefault, nil)
 	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), s)
-	set(&before, nil)
+	sigaction(s, &before, nil)
 }
 
-// orphaned reports whether nobody would continue us if we were stopped: whoever has started
-// our process group is not of our session, or is no more. The kernel stops nobody there.
+// disposition holds the kernel's struct sigaction, which begins with the handler. It is large
+// enough for that struct on all architectures.
+type disposition [8]uintptr
+
+func sigaction(s syscall.Signal, to, from *disposition) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(from)), 8, 0, 0)
+}
+
+// ignoredNow reports whether the kernel now ignores a signal to us.
+func ignoredNow(s syscall.Signal) bool {
+	var now disposition
+	sigaction(s, nil, &now)
+	return now[0] == ignore
+}
+
+// orphaned reports whether no process would continue us if we were stopped: the process that
+// started our process group is in another session, or has ended. In such a group the kernel
+// ignores stop signals from the terminal.
 func orphaned() bool {
 	ours, _ := unix.Getpgid(0)
 	session, _ := unix.Getsid(0)
@@ -81,26 +135,28 @@ func orphaned() bool {
 			sid, err := unix.Getsid(pid)
 			return err != nil || sid != session
 		}
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
+		fields := stat(pid)
+		if len(fields) < 2 {
 			return true
 		}
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		var err error
 		if pid, err = strconv.Atoi(fields[1]); err != nil || pid == 0 {
 			return true
 		}
 	}
 }
 
-// hurry has us run before others, if we may: it is milliseconds of work, but work that must
-// be done in time. Beside eight busy loops on two processors we were up to 350 ms late
-// without. It counts within a session only, where Linux groups processes by these. Real-time
-// scheduling is no way out: many such commands at once used up what it is allowed in each
-// second, and then stood still for the rest of it.
-func hurry() {
+// hurry raises our priority, if we have the right to, and reports whether it could. We have only
+// milliseconds of work, but it must be done in time: beside eight busy loops on two processors
+// we were up to 350 ms late without it. If Linux groups processes by session (autogroup), the
+// priority counts only within our session. Real-time scheduling does not help: when many
+// commands ran at once, they used up the real-time share of each second and then stood still
+// for the rest of it.
+func hurry() (hurried bool) {
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, t := range threads {
 		tid, _ := strconv.Atoi(t.Name())
-		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, -20)
+		hurried = unix.Setpriority(unix.PRIO_PROCESS, tid, Niceness) == nil || hurried
 	}
+	return hurried
 }

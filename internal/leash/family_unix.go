@@ -13,14 +13,28 @@ const adopts = false
 
 func adopt() {}
 
-func offspring() []int { return nil }
+func offspring(int) []int { return nil }
 
-// absent reports that nobody is left of a group, by what it says to signal 0: macOS answers
-// EPERM if those who are left are dead.
+// stopReason guesses the signal behind a SIGSTOP, which the system does not report here (see
+// family_linux.go). While the command has the terminal, a SIGSTOP counts as ^Z. The first SIGSTOP
+// in the foreground counts as a request for the terminal.
+func (g *group) stopReason() syscall.Signal {
+	switch {
+	case g.lent:
+		return syscall.SIGTSTP
+	case g.state == nil && g.ours(): // it was never lent
+		return syscall.SIGTTIN
+	}
+	return syscall.SIGSTOP
+}
+
+// absent reports whether no process of a group is left. err is the error of sending it signal 0.
+// macOS returns EPERM if only dead processes are left.
 func absent(err error) bool { return err != nil }
 
-// raise stops us, or all of our group, until we are continued; a signal that does not stop
-// ends us. Package signal cannot bring back what signals do by default.
+// raise stops us, or all of our group, until we are continued. A signal that does not stop
+// processes ends us. For the others raise sends SIGSTOP, as package signal cannot restore the
+// default action of a signal that has had a handler.
 func raise(s syscall.Signal, all bool) {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)
@@ -44,8 +58,14 @@ func raise(s syscall.Signal, all bool) {
 	}
 }
 
-// orphaned cannot be told.
+// orphaned returns false: it is not implemented here.
 func orphaned() bool { return false }
 
-// hurry has us run before others, if we may.
-func hurry() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20) }
+// firstDispositions returns nil: it is not implemented here.
+func firstDispositions() []uintptr { return nil }
+
+// ignoredNow returns false: it is not implemented here.
+func ignoredNow(syscall.Signal) bool { return false }
+
+// hurry raises our priority, if we have the right to, and reports whether it could.
+func hurry() bool { return syscall.Setpriority(syscall.PRIO_PROCESS, 0, Niceness) == nil }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// group is a command and what it starts.
+// group is a command and the processes that it starts.
 type group struct {
 	id int
 	terminal
@@ -17,9 +17,9 @@ type group struct {
 	alone bool // we have no child at all
 }
 
-// start starts the command, on a thread that lives until all is over: Linux takes the thread
-// that starts a process for the parent whose death is signalled. It is not the caller's, as
-// nobody can run on that thread when it is time to kill.
+// start starts the command on a thread that lives until over is closed: Linux sends Pdeathsig
+// when the thread that started the process ends. It uses a thread of its own, and not the
+// caller's, so that the caller is not bound to one thread when it is time to kill.
 func (g *group) start(cmd Command, over <-chan struct{}) error {
 	adopt()
 	started := make(chan error)
@@ -32,8 +32,8 @@ func (g *group) start(cmd Command, over <-chan struct{}) error {
 	return <-started
 }
 
-// fork does without os.StartProcess, whose way to wait for a process knows nothing of those
-// that stand still.
+// fork starts the process. It does not use os.StartProcess, as os.Process.Wait does not report
+// stopped processes.
 func (g *group) fork(cmd Command) error {
 	attr := &syscall.ProcAttr{Env: cmd.Env, Files: []uintptr{0, 1, 2}, Sys: attributes()}
 	pid, _, err := syscall.StartProcess(cmd.Path, cmd.Args, attr)
@@ -47,13 +47,15 @@ func (g *group) fork(cmd Command) error {
 	return nil
 }
 
+// shell runs scripts that do not name an interpreter.
 const shell = "/bin/sh"
 
-// reap tells whether the command has changed: stopped, or ended. All others who have ended
-// are orphans of its making, or the watchdog.
+// reap reports whether the command has stopped or ended, and its status. Other children that
+// have ended are orphans of the command, or the watchdog.
 //
-// A process id is nobody else's until its process was reaped, which only we do and between
-// two signals; and a group's not until the last of the group is gone.
+// The system does not reuse a process id before its process was reaped. Only reap does that, and
+// never while a signal is being sent. It does not reuse a group's id before the last process of
+// the group is gone.
 func (g *group) reap() (status syscall.WaitStatus, changed bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
@@ -70,7 +72,7 @@ func (g *group) reap() (status syscall.WaitStatus, changed bool) {
 	}
 }
 
-// signal reaches all of the command. Its error is that of the command's own group.
+// signal sends a signal to all of the command. It returns the error of the command's own group.
 func (g *group) signal(s syscall.Signal) error {
 	err := syscall.Kill(-g.id, s)
 	for _, other := range g.others() {
@@ -79,15 +81,15 @@ func (g *group) signal(s syscall.Signal) error {
 	return err
 }
 
-// others are groups of the command besides its own.
+// others returns the groups of the command besides its own.
 func (g *group) others() []int {
 	ours := syscall.Getpgrp()
-	return slices.DeleteFunc(offspring(), func(group int) bool {
+	return slices.DeleteFunc(offspring(os.Getpid()), func(group int) bool {
 		return group == g.id || group == ours || group == g.watchdog.pid
 	})
 }
 
-// gone reports whether nobody is left of the group after its leader has ended.
+// gone reports whether no process of the command is left after the command itself has ended.
 func (g *group) gone() bool {
 	if g.alone && adopts {
 		return true

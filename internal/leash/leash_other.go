@@ -16,11 +16,17 @@ func Run(Command, Lease, <-chan os.Signal, func(Event)) (Outcome, error) {
 	return Outcome{}, fmt.Errorf("%s has no process groups: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// Signals is what Run takes.
-func Signals() []os.Signal { return []os.Signal{os.Interrupt} }
+// Endings returns the signals that ask a program to end.
+func Endings() []os.Signal { return []os.Signal{os.Interrupt} }
+
+// Messages returns none.
+func Messages() []os.Signal { return nil }
+
+// Inherit does nothing.
+func Inherit() {}
 
 // EndOf does nothing.
 func EndOf(syscall.Signal) {}
 
-// Foreground takes it for granted.
+// Foreground returns true: it is not implemented here.
 func Foreground() bool { return true }

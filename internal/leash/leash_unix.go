@@ -6,31 +6,37 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
 
-// Signals are those that end a program from outside, and that Run passes on.
-func Signals() []os.Signal {
+// Endings returns the signals that ask a program to end.
+func Endings() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 }
 
-// Run starts the command with our stdin, stdout and stderr in a process group of its own,
-// and returns when it has ended, and all that it has left behind.
+// Messages returns the signals that tell a program something. Run passes them on, too.
+func Messages() []os.Signal {
+	return []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
+}
+
+// Run starts the command with our stdin, stdout and stderr in a process group of its own. It
+// returns when the command, and all processes that it has left behind, have ended.
 //
-// A signal that comes through the channel is sent to all of the command. A SIGTSTP that we
-// get stops first the command and then us; when we are continued the command goes on if
-// there is still a lease, and is killed if not. The terminal is lent to the command when it
-// asks for it.
+// A signal from the channel is sent to all of the command. A SIGTSTP to us stops first the
+// command and then us. When we are continued, the command goes on if the lease still lasts, and
+// is killed if not. The terminal is lent to the command when it asks for it.
 //
-// The command is asked to end and killed as Command says. If the lease is lost before its
-// end it is killed at once, as somebody else may have it already. If we are killed so is the
-// command's group: by a process that waits for nothing else, and on Linux the command itself
-// by the kernel.
+// The command is asked to end, and killed, as the comments of Command say. If the lease is lost
+// before its end, the command is killed at once, as another client may already have the lease.
+// If we are killed, a second process, the watchdog, kills the command's group; on Linux the
+// kernel also kills the command itself. If we are stopped, the watchdog kills the command in
+// time.
 //
-// say is told of events by the caller's goroutine, which it must not keep waiting. An error
-// means that the command was not started; nor was it if the outcome is a loss and nothing
-// was said. Afterwards SIGTTOU is ignored.
+// Run calls say with each event, on the caller's goroutine; say must not block. An error means
+// that the command was not started. It was not started either if the outcome is a loss and say
+// was not called. After Run SIGTTOU is ignored.
 func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (Outcome, error) {
 	r := run{
 		lease: lease, say: say, patience: cmd.Grace,
@@ -41,7 +47,7 @@ func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (O
 		return r.outcome, nil
 	}
 
-	children := make(chan os.Signal, 1) // one is enough: each has us look at all of them
+	children := make(chan os.Signal, 1) // one is enough: reap looks at all children
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
 	r.typed = make(chan os.Signal, 1)
@@ -52,8 +58,8 @@ func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (O
 	over := make(chan struct{})
 	defer close(over)
 	err := r.start(cmd, over)
-	// We must not be stopped for writing a line while we are in the background, as nobody
-	// else kills the command, which would inherit it if we ignored that before.
+	// We kill the command, so we must not be stopped when we write a line while we are in the
+	// background. We ignore SIGTTOU only now, as the command would inherit that.
 	signal.Ignore(syscall.SIGTTOU)
 	if err != nil {
 		return Outcome{}, err
@@ -84,40 +90,40 @@ func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (O
 	}
 }
 
-// run is a command that runs, or what it has left behind.
+// run is a command that runs, or the processes that it has left behind.
 type run struct {
 	group
 	reins
 	lease    Lease
 	say      func(Event)
-	patience time.Duration  // with what it left behind
-	typed    chan os.Signal // SIGTSTP
+	patience time.Duration  // how long processes that it left behind have after SIGTERM
+	typed    chan os.Signal // gets SIGTSTP
 
 	guardAt time.Time // when to start the watchdog; zero: that is done
-	stands  bool      // the command was stopped
-	held    bool      // by us, until there is a look at the lease
-	offered bool      // the terminal, to who stood still for no reason that we know
-	ended   time.Time // the command, not all of its group; zero: it runs
-	asked   time.Time // what it left behind, to end
-	killed  time.Time
+	stands  bool      // the command is stopped
+	held    bool      // we have stopped the command, and go on with it only if there is a lease
+	ended   time.Time // when the command itself ended; zero: it runs
+	asked   time.Time // when the processes that it left behind got SIGTERM; zero: they have not
+	killed  time.Time // when SIGKILL was sent first; zero: it was not
 	outcome Outcome
 }
 
 const (
-	// linger is how long what a command left behind may take to end by itself: what a
-	// shell does not wait for, such as a process that still reads its output.
+	// linger is how long processes that a command left behind may take to end by themselves.
+	// A shell does not wait for all of its children, such as one that still reads its output.
 	linger = 500 * time.Millisecond
-	// tick is how often it is looked at, and a lease that was about to end when we were
-	// continued.
+	// tick is the pause between two looks at the processes that a command left behind, and at
+	// a lease that was about to end when we were continued.
 	tick = 10 * time.Millisecond
-	// lastWait is how long who was killed without a lease may take to be gone. Who is
-	// not is in the kernel, or another user's.
+	// lastWait is how long processes that were killed without a lease may take to be gone. A
+	// process that takes longer hangs in the kernel, or runs as another user.
 	lastWait = time.Second
-	// forever is until something happens.
+	// forever is a wait that ends only when something happens.
 	forever = time.Hour
 )
 
-// step does what is due, and tells after which time to look again, or that all is over.
+// step does everything that is due. It returns after which time to call it again, or that
+// all is over.
 func (r *run) step() (next time.Duration, over bool) {
 	for {
 		status, changed := r.reap()
@@ -136,7 +142,7 @@ func (r *run) step() (next time.Duration, over bool) {
 	}
 }
 
-// end takes note that the command has ended, and whether it had its lease until now.
+// end records that the command has ended, and whether it had its lease until now.
 func (r *run) end(status syscall.WaitStatus) {
 	r.ended = time.Now()
 	r.outcome.Status = status.ExitStatus()
@@ -145,14 +151,18 @@ func (r *run) end(status syscall.WaitStatus) {
 		event.Signal = status.Signal()
 		r.outcome.Status = 128 + int(status.Signal())
 	}
-	if !r.ended.Before(r.lease.Until()) || r.lease.Context().Err() != nil {
+	act, _ := r.due(r.ended, r.lease.Until(), r.lease.Context().Err() != nil)
+	switch {
+	case r.lease.Context().Err() != nil, !r.ended.Before(r.lease.Until()):
+		r.lose()
+	case act == kill && status.Signaled() && status.Signal() == syscall.SIGKILL: // by the watchdog
 		r.lose()
 	}
 	r.takeBack(!r.killed.IsZero())
 	r.say(event)
 }
 
-// lose takes note of why, once.
+// lose records why the lease was lost. Only the first call counts.
 func (r *run) lose() {
 	switch cause := context.Cause(r.lease.Context()); {
 	case r.outcome.Lost != nil:
@@ -163,8 +173,8 @@ func (r *run) lose() {
 	}
 }
 
-// hold does to the command what its lease demands, and returns for how long there is
-// nothing more to do.
+// hold asks the command to end, kills it or lets it go on, as its lease demands. It returns for
+// how long there is nothing more to do.
 func (r *run) hold() time.Duration {
 	if !r.killed.IsZero() {
 		return forever
@@ -178,7 +188,7 @@ func (r *run) hold() time.Duration {
 		r.say(Event{What: Killed, Signal: syscall.SIGKILL, Until: until})
 		return forever
 	case r.held && act == ask:
-		return tick // nobody could renew the lease while we were stopped, and now it is
+		return tick // the lease could not be renewed while we were stopped; give that a chance
 	case r.held:
 		r.resume()
 	case act == ask:
@@ -188,10 +198,24 @@ func (r *run) hold() time.Duration {
 		r.say(Event{What: Ending, Signal: syscall.SIGTERM, Until: until})
 		return tick
 	}
-	return time.Until(next)
+	r.warn()
+	// We come back often enough to tell the watchdog of a renewal long before the time at which
+	// it would kill.
+	return min(time.Until(next), time.Until(until)/2)
 }
 
-// watch starts the watchdog when it is time, puts us ahead of who makes the machine busy, and returns how long that is off.
+// warn tells the watchdog when to kill the command if we are stopped. That time is later than
+// the time at which we would do so ourselves.
+func (r *run) warn() {
+	killAt := r.reins.killAt
+	if killAt.IsZero() {
+		killAt = r.lease.Until().Add(-r.margin)
+	}
+	r.watchdog.order(killAt.Add(r.margin / 2))
+}
+
+// watch starts the watchdog and raises our priority when it is time. It returns how long it is
+// until then.
 func (r *run) watch() time.Duration {
 	if r.guardAt.IsZero() {
 		return forever
@@ -200,19 +224,23 @@ func (r *run) watch() time.Duration {
 		return left
 	}
 	r.guardAt = time.Time{}
-	hurry()
+	if hurry() {
+		r.say(Event{What: Hurried})
+	}
 	if err := r.guard(); err != nil {
 		r.say(Event{What: Unguarded, Err: err})
 	}
+	r.warn()
 	return forever
 }
 
 func (r *run) ask() {
 	r.tell(syscall.SIGTERM)
-	r.tell(syscall.SIGCONT) // who stands still does not hear
+	r.tell(syscall.SIGCONT) // a stopped process does not react to SIGTERM
 }
 
-// slay is called again until nobody is left: who was started meanwhile is found then.
+// slay sends SIGKILL. It is called again until no process is left, and so reaches processes that
+// were started meanwhile.
 func (r *run) slay() {
 	if r.killed.IsZero() {
 		r.killed = time.Now()
@@ -228,8 +256,8 @@ func (r *run) tell(s syscall.Signal) {
 	}
 }
 
-// leftBehind ends who is left of the command, and reports whether to give them up: not as
-// long as there is a lease, which is theirs too.
+// leftBehind ends the processes that the command left behind. It reports whether to wait for
+// them no longer. As long as there is a lease it waits, as the lease covers them too.
 func (r *run) leftBehind() bool {
 	now := time.Now()
 	switch {
@@ -249,10 +277,10 @@ func (r *run) leftBehind() bool {
 	return false
 }
 
-// pass sends a signal on that we got.
+// pass passes on a signal that we got.
 func (r *run) pass(s syscall.Signal) {
 	r.tell(s)
-	if r.stands {
+	if r.stands && slices.Contains(Endings(), os.Signal(s)) {
 		r.tell(syscall.SIGCONT)
 	}
 	r.say(Event{What: Forwarded, Signal: s})

@@ -2,10 +2,11 @@ package leash
 
 import "time"
 
-// reins decide what is due to a command when; they do nothing themselves.
+// reins decides when a command is to be asked to end, and when to be killed. It sends no signals
+// itself.
 type reins struct {
 	grace, margin time.Duration
-	killAt        time.Time // of a command that was asked to end; zero: as the lease says
+	killAt        time.Time // when to kill a command that was asked to end; zero: as the lease says
 }
 
 type act int
@@ -16,7 +17,7 @@ const (
 	kill
 )
 
-// due is what is to be done now, and if nothing is, when to look again.
+// due returns the action to take now, and when to look again.
 func (r *reins) due(now, until time.Time, lost bool) (act, time.Time) {
 	killAt, askAt := until.Add(-r.margin), until.Add(-r.grace)
 	asks := r.grace > r.margin
@@ -34,6 +35,7 @@ func (r *reins) due(now, until time.Time, lost bool) (act, time.Time) {
 	return wait, askAt
 }
 
-// asked takes note that the command was asked to end. It is killed when its lease would have
-// been over then, even if that has moved on since: it is ending, and may not do so for ever.
+// asked records that the command was asked to end, with the lease ending at until. The command
+// is killed before that time even if the lease is renewed later, as it may not take for ever to
+// end.
 func (r *reins) asked(until time.Time) { r.killAt = until.Add(-r.margin) }

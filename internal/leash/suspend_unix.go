@@ -7,33 +7,34 @@ import (
 	"time"
 )
 
-// stopped is called when the command stands still.
+// stopped is called when the command was stopped by a signal. After a SIGSTOP the sender will
+// continue the command: cpulimit(1) does so many times a second. Meanwhile the lease is renewed.
 func (r *run) stopped(by syscall.Signal) {
 	r.stands = true
-	wants := by == syscall.SIGTTIN || by == syscall.SIGTTOU
-	if by == syscall.SIGSTOP && !r.lent && !r.offered {
-		// su(1) and the like stop so for a child of theirs that wants the terminal. If it was
-		// somebody's wish he has to say it again.
-		r.offered, wants = true, true
+	if by == syscall.SIGSTOP {
+		by = r.stopReason()
 	}
+	wants := by == syscall.SIGTTIN || by == syscall.SIGTTOU
 	switch {
+	case by == syscall.SIGSTOP:
+		r.say(Event{What: Halted, Signal: by})
 	case wants && (r.borrowed() || r.lend()):
 		r.resume()
 	case wants && orphaned():
-		r.tell(syscall.SIGHUP) // as the kernel does with those who stand still with nobody to see to them
-		time.Sleep(tick)       // who ignores it comes back
+		r.tell(syscall.SIGHUP) // as the kernel does with a stopped group that becomes orphaned
+		time.Sleep(tick)       // a command that ignores SIGHUP comes back here
 		r.resume()
-	case by != syscall.SIGSTOP || r.lent:
+	default:
 		r.suspend(by)
 	}
 }
 
-// suspend stops the command and us, as whoever has typed ^Z expects, or whoever runs us in
-// the background. The command stops first; whether it goes on hold decides, as nobody
-// renews the lease meanwhile.
+// suspend stops the command and us, as a user expects who typed ^Z or runs us in the background.
+// The command stops first. The lease is not renewed meanwhile, so after we were continued hold
+// decides whether the command goes on.
 //
-// We are stopped by the signal that has stopped the command: who waits for us learns what
-// it wants, and the kernel drops it where nobody would continue us.
+// We stop ourselves with the signal that has stopped the command. So our parent learns why the
+// command stopped, and the kernel ignores the signal if no process would continue us.
 func (r *run) suspend(by syscall.Signal) {
 	if !r.killed.IsZero() || !r.ended.IsZero() {
 		return
@@ -41,17 +42,14 @@ func (r *run) suspend(by syscall.Signal) {
 	_ = r.signal(syscall.SIGSTOP)
 	r.say(Event{What: Stopped, Signal: by})
 	lent := r.takeBack(false)
-	if by == syscall.SIGSTOP {
-		by = syscall.SIGTSTP
-	}
-	raise(by, lent) // who is in a pipeline with us has not got it either
+	raise(by, lent) // if the terminal was lent, the others in our pipeline have not got the signal
 	if lent {
 		r.lend()
 	}
 	r.stands, r.held = true, true
 }
 
-// resume has the command go on.
+// resume continues the command.
 func (r *run) resume() {
 	_ = r.signal(syscall.SIGCONT)
 	if r.held {

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is ours until the group wants it, by reading from it or changing it. Until then
-// ^C reaches us, as well as who is in a pipeline or a script with us, and we pass it on;
-// afterwards it reaches the group alone.
+// terminal is our controlling terminal. We keep it until the group reads from it or changes its
+// modes. Until then ^C reaches us, and the other processes of our pipeline or script, and we pass
+// it on. Afterwards it reaches the group alone.
 type terminal struct {
-	fd    int // of /dev/tty; 0: not open
-	lent  bool
-	state *term.State // as it was when it was lent
+	fd    int         // the descriptor of /dev/tty; 0: not open
+	lent  bool        // the group has the terminal
+	state *term.State // the modes before it was first lent; nil: it never was
 }
 
 // Foreground reports whether we are in the foreground of a terminal.
@@ -25,8 +25,9 @@ func Foreground() bool {
 	return t.ours()
 }
 
-// EndOf ends us of a signal, if we are in the foreground of a terminal: a shell's loop and a
-// script end with ^C only if what they have run has ended of it. Elsewhere it does nothing.
+// EndOf ends us with a signal if we are in the foreground of a terminal, and does nothing
+// elsewhere. A shell ends a loop or a script on ^C only if the program that it runs has ended by
+// that signal.
 func EndOf(s syscall.Signal) {
 	if Foreground() {
 		raise(s, false)
@@ -45,7 +46,8 @@ func (t *terminal) ours() bool {
 	return err == nil && at == syscall.Getpgrp()
 }
 
-// borrowed reports whether the group has the terminal: it wanted it just before it got it.
+// borrowed reports whether the group already has the terminal. It was then stopped by its
+// request for the terminal just before it got it.
 func (g *group) borrowed() bool {
 	if !g.lent {
 		return false
@@ -66,8 +68,9 @@ func (g *group) lend() bool {
 	return g.lent
 }
 
-// takeBack reports whether the terminal was lent. Who was killed with it cannot have put it
-// back as it was. SIGTTOU, by which others are stopped who do this, is ignored by now.
+// takeBack takes the terminal back, and reports whether it was lent. It restores the modes if the
+// command was killed, as the command could not do so itself. A background process that takes the
+// terminal gets SIGTTOU, which we ignore by now.
 func (t *terminal) takeBack(killed bool) (lent bool) {
 	if lent = t.lent; lent {
 		t.lent = false

@@ -3,38 +3,132 @@
 package leash
 
 import (
+	"encoding/binary"
+	"math"
 	"os"
+	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// watchdog kills the group if we are killed: it is a shell that reads from a pipe of which
-// we alone have the other end, and nobody ever writes to it.
+// watchdog is a process that kills the command if we are killed, or if we are stopped and the
+// lease comes to its end. It runs this program again, and reads from a pipe of which only we have
+// the other end. We send it the time at which to kill, and send a new one when that moves on.
 type watchdog struct {
-	pid int // 0: none
-	end *os.File
+	pid  int       // 0: there is no watchdog
+	end  *os.File  // our end of the pipe
+	told time.Time // the time that was sent last
 }
 
-const bark = `trap '' HUP INT QUIT TERM; read x; kill -s KILL -- "-$0"`
+const watchdogName = "redlock-watchdog"
 
+// init becomes the watchdog, before main, if this program was started as one.
+func init() {
+	if len(os.Args) == 3 && os.Args[0] == watchdogName {
+		parent, _ := strconv.Atoi(os.Args[1])
+		group, _ := strconv.Atoi(os.Args[2])
+		beWatchdog(parent, group)
+		os.Exit(0)
+	}
+}
+
+// guard starts the watchdog.
 func (g *group) guard() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = read.Close() }()
-	pid, _, err := syscall.StartProcess(shell,
-		[]string{"redlock-watchdog", "-c", bark, strconv.Itoa(g.id)},
-		&syscall.ProcAttr{Files: []uintptr{read.Fd()}, Sys: &syscall.SysProcAttr{Setpgid: true}})
+	pid, _, err := syscall.StartProcess(self,
+		[]string{watchdogName, strconv.Itoa(os.Getpid()), strconv.Itoa(g.id)},
+		&syscall.ProcAttr{Files: []uintptr{read.Fd()}, Env: []string{"GOMAXPROCS=1"}, Sys: &syscall.SysProcAttr{Setpgid: true}})
 	if err != nil {
 		_ = write.Close()
-		return &os.PathError{Op: "exec", Path: shell, Err: err}
+		return &os.PathError{Op: "exec", Path: self, Err: err}
 	}
-	g.watchdog = watchdog{pid, write}
+	g.watchdog = watchdog{pid: pid, end: write}
 	return nil
 }
 
-// died is called when it was reaped: its id may be another's then.
+// order sends the watchdog the time at which to kill. It does not block if the watchdog does not
+// read.
+func (w *watchdog) order(t time.Time) {
+	if w.pid == 0 || t.Equal(w.told) {
+		return
+	}
+	w.told = t
+	// Read the clock first: if we are stopped between the two reads, the time is too early and
+	// not too late.
+	at := uptime()
+	at += time.Until(t)
+	message := binary.NativeEndian.AppendUint64(nil, uint64(at))
+	if conn, err := w.end.SyscallConn(); err == nil {
+		_ = conn.Write(func(fd uintptr) bool {
+			_, _ = syscall.Write(int(fd), message)
+			return true
+		})
+	}
+}
+
+// uptime reads a clock that all processes share and that cannot be set.
+func uptime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return time.Duration(t.Nano())
+}
+
+// beWatchdog runs the watchdog: it waits until it is time to kill, or parent is dead. It then
+// kills group, and the other groups that descend from parent.
+func beWatchdog(parent, group int) {
+	signal.Ignore() // all signals: they are for the command
+	for at := time.Duration(math.MaxInt64); ; {
+		left := at - uptime()
+		if left <= 0 {
+			break
+		}
+		fds := []unix.PollFd{{Fd: 0, Events: unix.POLLIN}}
+		// Add a millisecond, as the division rounds down. Wake up at least once an hour.
+		n, err := unix.Poll(fds, int(min(left, forever)/time.Millisecond)+1)
+		if err == unix.EINTR || err == nil && n == 0 {
+			continue
+		}
+		var message [8]byte
+		if n, err := syscall.Read(0, message[:]); err == syscall.EINTR || err == syscall.EAGAIN {
+			continue
+		} else if n < len(message) {
+			break // our parent is dead
+		}
+		at = time.Duration(binary.NativeEndian.Uint64(message[:]))
+	}
+	ours, parents := syscall.Getpgrp(), 0
+	if id, err := unix.Getpgid(parent); err == nil {
+		parents = id
+	}
+	// Repeat this for processes that are started meanwhile. A dead parent has no descendants, so
+	// only group is killed then.
+	for began := uptime(); uptime()-began < lastWait; time.Sleep(tick) {
+		_ = syscall.Kill(-group, syscall.SIGKILL)
+		left := 0
+		for _, other := range offspring(parent) {
+			if other != ours && other != parents {
+				_ = syscall.Kill(-other, syscall.SIGKILL)
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// died is called when the watchdog was reaped: another process may have its id from then on.
 func (w *watchdog) died() {
 	_ = w.end.Close()
 	*w = watchdog{}

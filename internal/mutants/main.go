@@ -14,6 +14,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -56,17 +57,21 @@ func run(ctx context.Context, seeds, jobs int, part, write string, names []strin
 			return fmt.Errorf("not all of %s are bugs in the table", strings.Join(names, ", "))
 		}
 	}
-	found := make([]catch, len(hunted))
-	group, ctx := errgroup.WithContext(ctx)
+	found, failed := make([]catch, len(hunted)), make([]error, len(hunted))
+	var group errgroup.Group // one that does not build does not end the hunt for the others
 	group.SetLimit(jobs)
 	for i, m := range hunted {
-		group.Go(func() (err error) {
-			found[i], err = hunt(ctx, dir, m, seeds)
-			fmt.Println(found[i])
-			return err
+		group.Go(func() error {
+			if found[i], failed[i] = hunt(ctx, dir, m, seeds); failed[i] == nil {
+				fmt.Println(found[i])
+			} else if ctx.Err() == nil {
+				fmt.Printf("%-24s NOT HUNTED: %v\n", m.name, failed[i])
+			}
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	_ = group.Wait()
+	if err := errors.Join(failed...); err != nil {
 		return err
 	}
 	survivors := 0

@@ -22,9 +22,16 @@ var mutants = slices.Concat(
 	in(waiting),
 	delaying,
 	in(fenced, "--fencing"),
+	in(fairlyFenced, "--fencing", "--fair"),
+	in(lockedOut, "--faults", "lock-out"),
 	guardedBy(guarded, "amnesia,fail-over,fail-back,pause,refuse,replace"),
 	guardedBy(promoted, "fail-back"),
 	guardedBy(fresh, "fail-over,replace,refuse,partition"),
+	moved,
+	tested,
+	answering,
+	ailing,
+	breaking,
 )
 
 // guardedBy has all clients use the guard, against these faults.
@@ -72,6 +79,8 @@ const (
 	skewed    = "clock/skewed.go"
 	bids      = "redlock/bid.go"
 	guards    = "redlock/guard.go"
+	marker    = "redlock/marker.go"
+	errs      = "redlock/errors.go"
 	verify    = "redlock/verify.go"
 	markers   = "redlock/marker.go"
 	info      = "redlock/info.go"
@@ -79,9 +88,12 @@ const (
 	wake      = "redlock/wake.lua"
 	waits     = "redlock/wait.go"
 	ear       = "redlock/ear.go"
+	ears      = "redlock/ears.go"
+	shards    = "redlock/shards.go"
 	tickets   = "redlock/tickets.go"
 	nexts     = "redlock/next.go"
 	news      = "redlock/news.go"
+	notices   = "redlock/notice.go"
 )
 
 func one(file, old, new string) []edit { return []edit{{file, old, new}} }
@@ -110,9 +122,8 @@ var locking = []bug{
 	{"ttl-not-cut", "a part of a millisecond, which Redis cuts off, counts as validity", one(config,
 		"ttl = ttl.Truncate(time.Millisecond)", "_ = ttl.Truncate(time.Millisecond)")},
 	{"same-value-twice", "all attempts of a client have one value", []edit{
-		{random, "	source *bufio.Reader\n", "	source *bufio.Reader\n	last string\n"},
-		{random, "	id, err := uuid.NewRandomFromReader(r.source)\n	r.mu.Unlock()\n	return id.String(), err",
-			"	defer r.mu.Unlock()\n	if r.last != \"\" {\n		return r.last, nil\n	}\n	id, err := uuid.NewRandomFromReader(r.source)\n	r.last = id.String()\n	return r.last, err"},
+		{random, "	mu     sync.Mutex\n", "	mu     sync.Mutex\n	once   sync.Once\n	one    [16]byte\n"},
+		{random, "	id := uuid.UUID(r.bytes)\n", "	r.once.Do(func() { r.one = r.bytes })\n	id := uuid.UUID(r.one)\n"},
 	}},
 
 	{"release-without-compare", "a release deletes whatever is there", one(release,
@@ -122,11 +133,11 @@ var locking = []bug{
 	{"unsent-set-stays", "what was not sent before the release is sent after it", one(lifecycle,
 		"		l.bid.withdraw()\n", "")},
 	{"cleanup-where-granted", "a failed attempt is cleaned up only where it was granted", one(cleanup,
-		"		case ballot.Final != quorum.Refused:\n			silent[n], anySilent = true, true\n", "")},
+		"		case ballot.Final != quorum.Refused || back == kindLeave:\n			silent[n], anySilent = true, true\n", "")},
 	{"cleanup-with-caller", "whoever gives up does not clean up", one(cleanup,
-		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return\n	}\n")},
+		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return remains{}\n	}\n")},
 	{"no-cleanup", "failed attempts leave what they have", one(cleanup,
-		"	b.withdraw()\n", "	if true {\n		return\n	}\n	b.withdraw()\n")},
+		"	b.withdraw()\n", "	if true {\n		return remains{}\n	}\n	b.withdraw()\n")},
 	{"owed-once", "a release or a clean-up that was lost is not repeated", one(call,
 		"if r.kept() && now.Before(r.spec.KeepUntil) {", "if false {")},
 
@@ -172,11 +183,11 @@ var locking = []bug{
 	{"rejected-too-early", "a lock is lost when half of the nodes refuse it", one(tally,
 		"return t.Refused > t.N-t.Need() }", "return t.Refused >= t.N-t.Need() && t.Refused > 0 }")},
 	{"held-for-no-quorum", "too few answers are taken for somebody else's lock", one(attempt,
-		"	case last.Tally().Unavailable():\n		reason = ErrNoQuorum\n", "")},
+		"	case tally.Unavailable():\n		reason = ErrNoQuorum\n", "")},
 	{"lost-not-released", "what is left of a lost lock is not released", one(lifecycle,
 		"	if l.released {\n		l.mu.Unlock()", "	if l.released || l.cause != nil {\n		l.mu.Unlock()")},
 	{"extension-not-outlived", "a release is owed only for as long as the first ttl", one(lifecycle,
-		"	l.outlive(now.Add(ttl))\n	l.mu.Unlock()\n	round := l.r.submit(quorum.Spec[command]{\n		Op:      l", "	l.mu.Unlock()\n	round := l.r.submit(quorum.Spec[command]{\n		Op:      l")},
+		"	l.outlive(now.Add(within).Add(ttl)) // as the lanes may send it as late as that\n", "")},
 	{"extend-ttl-not-cut", "an extension counts a part of a millisecond that Redis cuts off", one(locks,
 		"	ttl, err := l.r.cfg.checkTTL(ttl)\n", "	_, err := l.r.cfg.checkTTL(ttl)\n")},
 	{"extend-with-first-drift", "an extension's margin for drift is that of the first ttl", []edit{
@@ -188,6 +199,8 @@ var locking = []bug{
 		"const renewals = 3", "const renewals = 1")},
 	{"renewal-not-retried", "a renewal that found no quorum is the last", one(renew,
 		"	now := l.r.cfg.Clock.Now()\n	l.r.keeper.renewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))\n", "")},
+	{"renewal-in-node-timeout", "a renewal that takes longer than NodeTimeout has failed", one(lifecycle,
+		"	if !asked {\n		within = l.until.Sub(now)\n	}\n", "")},
 	{"renewed-once", "the first renewal is the last", one(renew,
 		"		l.r.keeper.renewAt(l, round.Start().Add(ttl/renewals))\n", "")},
 	{"renews-first-ttl", "renewals go on with the first ttl", one(lifecycle,
@@ -195,7 +208,7 @@ var locking = []bug{
 	{"do-without-renewal", "Do does not renew its lock", one(do,
 		"	lock.KeepAlive()\n", "")},
 	{"do-not-told", "the context in Do does not end with the lock", one(do,
-		"cancel(context.Cause(lock.Context()))", "_ = cancel")},
+		"	lock.endWithLock(cancel)\n", "")},
 	{"top-up-without-majority", "what a minority has is given to the others", one(lifecycle,
 		"	if extension.Tally().Outcome() != quorum.Won {\n		return\n	}\n", "")},
 	{"top-up-after-release", "a lock is topped up after its release", one(lifecycle,
@@ -209,13 +222,13 @@ var locking = []bug{
 	{"gives-up-without-quorum", "Acquire gives up where it should wait for a quorum", one(acquire,
 		"			case now.Cause != nil:\n				return nil, now\n", "			case now.Cause != nil || now.Reason == ErrNoQuorum:\n				return nil, now\n")},
 	{"does-not-give-up", "Acquire waits on when its context has ended", one(acquire,
-		"	case <-ctx.Done():\n		if failed", "	case <-make(chan int):\n		if failed")},
+		"	case <-ctx.Done():\n		failed.Cause", "	case <-make(chan int):\n		failed.Cause")},
 	{"line-ends-with-first", "who is first in line and leaves tells nobody", one(turns,
 		"	if i == 0 && l.holder == nil {\n		t.next(key, l)\n	} else if", "	if")},
 	{"cleanup-owed-shortly", "a clean-up is owed for one timeout only", one(cleanup,
 		"KeepUntil: r.cfg.Clock.Now().Add(ttl)}", "KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout)}")},
 	{"waits-for-the-silent", "a round waits for nodes that do not answer", one(waiter,
-		"	r.expire(ErrNoAnswer)\n", "")},
+		"	r.Expire()\n", "")},
 	{"stale-wake-up", "who was not answered in time leaves the decision's wake-up for the next to wait", one(waiter,
 		"			<-w.decided // by us, or just before by somebody else\n", "")},
 	{"quorum-of-the-living", "nodes that failed do not count in the majority", one(tally,
@@ -225,7 +238,7 @@ var locking = []bug{
 	{"lost-is-unsent", "a request whose answer was lost counts as not sent", one(command,
 		"		call.Lose(shown)\n", "		call.Unsent(shown)\n")},
 	{"unsent-release-dropped", "a release that a node did not accept is not repeated", one(call,
-		"	if c.round.kept() {\n		c.Lose(err)\n		return\n	}\n", "")},
+		"	if !r.kept() {\n		c.sent = false", "	if true {\n		c.sent = false")},
 	{"unreachable-drops-owed", "what is owed to a node that refuses connections is dropped", one(call,
 		"if c.state == queued && !r.kept() {", "if c.state == queued {")},
 	{"owed-forgotten-by-newer", "what is owed to a node is dropped when there is more to send", one(carry,
@@ -264,7 +277,7 @@ var locking = []bug{
 	{"torn-is-unsent", "calls behind the first that a torn batch left unanswered count as not sent", one(pinned,
 		"		default:\n			switch {\n", "		case !ok && cmd.Err() != nil:\n			c.Unsent(cmd.Err())\n		default:\n			switch {\n")},
 	{"torn-keeps-connection", "a connection whose batch was torn stays in use", one(pinned,
-		"		if !ok {\n			p.drop()", "		if !ok && len(batch) == 1 {\n			p.drop()")},
+		"		if !ok {\n			p.quit(ctx)", "		if !ok && len(batch) == 1 {\n			p.quit(ctx)")},
 	{"torn-forgets-owed", "what is owed is dropped if another call of its batch was answered", []edit{
 		{carry, "	lost, silent := false, true\n", "	lost, silent := false, true\n	answered := slices.ContainsFunc(l.live, func(c *Call[T]) bool { return c.over() })\n"},
 		{carry, "		if owed {\n", "		if owed && !answered {\n"},
@@ -278,7 +291,7 @@ var locking = []bug{
 	{"stays-unreachable", "a node whose dial was refused stays unreachable until a dial works", one(carry,
 		"l.over, l.pausing, l.down = false, false, nil", "l.over, l.pausing = false, false")},
 	{"scripts-lost-for-good", "a server that lost its scripts is not given them again", one(pinned,
-		"		clear(p.wire.loaded)\n		var again", "		var again")},
+		"		clear(p.wire.loaded)\n		p.wire.whole = true\n", "")},
 	{"sent-twice", "a command whose connection broke is sent again", one(wire,
 		"func (*wireCmd) NoRetry() bool { return true }", "func (*wireCmd) NoRetry() bool { return false }")},
 	{"close-drops-locks", "Close does not release what is held, at all", one(redlock,

@@ -22,8 +22,20 @@ var fenced = []bug{
 		"start, last := b.first.Start(), b.last()", "start, last := b.last().Start(), b.last()")},
 	{"first-proposal-stays", "what only the first proposal was granted is not cleaned up", one(bids,
 		"	ballots := b.first.Ballots()\n", "	ballots := b.last().Ballots()\n")},
+	{"fence-kept-for-shorter", "a grant keeps the fence for as long as its client says, though another's is kept for longer", one(propose,
+		"local keep = left == -1 or left > tonumber(ARGV[4])", "local keep = false")},
+	{"queue-keeps-for-shorter", "the same in a try from the queue", one(queue,
+		"if left == -1 or left > tonumber(ARGV[8]) then", "if false then")},
+	{"extend-keeps-for-shorter", "the same in an extension", one(extend,
+		"if left == -1 or left > tonumber(ARGV[4]) then", "if false then")},
 	{"held-fence-is-a-grant", "a key that somebody else has is granted if the token is higher", one(propose,
 		"  return -highest\n", "  if highest < token then\n    return 1\n  end\n  return -highest\n")},
+}
+
+// fairlyFenced are bugs of fencing tokens where all clients are fair.
+var fairlyFenced = []bug{
+	{"newcomer-below-the-fence", "a newcomer whose token is too low is refused a free key, as if somebody were ahead", one(queue,
+		"  if verdict ~= 3 then\n", "  if verdict ~= 3 or me == '' then\n")},
 }
 
 // guarded are bugs of the restart guard.
@@ -33,13 +45,13 @@ var guarded = []bug{
 	{"votes-before-it-is-known", "the first batch on a connection counts for what was known before", one(pinned,
 		"	if asks {\n		p.check.heard(err)\n	}\n	standing := p.check.server.standing(sent)\n", "	standing := p.check.server.standing(sent)\n	if asks {\n		p.check.heard(err)\n	}\n")},
 	{"half-a-guard", "quarantine lasts for half of the guard", one(guards,
-		"margin: cfg.Drift.Of(cfg.RestartGuard)", "margin: -cfg.RestartGuard / 2")},
+		"began.Add(s.guard.span())", "began.Add(s.guard.period / 2)")},
 	{"promotion-unseen", "only a server's uptime matters, not who it is", one(guards,
-		"replaced = known && now.follows(before) ||", "replaced = false && now.follows(before) ||")},
+		"if s.changed.After(began) {", "if false {")},
 	{"asked-once", "a server is asked on its first connection alone", one(verify,
-		"if broken || v.server.guard.on() {", "if false {")},
+		"v.asked, v.at, v.voter, v.err = false, time.Time{}, quorum.Voter{}, nil", "")},
 	{"quarantined-extends", "a server in quarantine extends locks", one(command,
-		"case standing != nil && (c.kind <= kindTopUp || c.kind == kindExtend && reply == 1):", "case standing != nil && c.kind <= kindTopUp:")},
+		"case standing != nil && (c.kind <= kindTopUp || c.kind == kindLook || c.kind == kindExtend && reply == 1):", "case standing != nil && (c.kind <= kindTopUp || c.kind == kindLook):")},
 }
 
 // promoted are bugs that take a server back which was a replica for a while.
@@ -50,6 +62,6 @@ var promoted = []bug{
 
 // fresh are bugs of clients that come after a fail-over.
 var fresh = []bug{
-	{"fresh-client-unaware", "nobody looks at the marker", one(info,
-		"	s.mark = readMarker(text)\n", "	_ = readMarker\n")},
+	{"fresh-client-unaware", "a server that is met for the first time was always there", one(guards,
+		"return !dated && (now.promoted || now.stranger())", "return false && dated")},
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -80,31 +81,54 @@ func (s *Sentinel) Replica() (*Server, error) {
 // returns when it is. The old master becomes a replica a little later; until
 // then it takes writes, which are lost.
 func (s *Sentinel) Failover() error {
-	return s.AwaitFailover(func() error {
+	ask := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
 		return s.client.Failover(ctx, masterName).Err()
-	})
+	}
+	return s.awaitFailover(ask, ask)
 }
 
 // AwaitFailover does what makes a failover necessary, such as to kill the
 // master, and returns when the Sentinel has announced a new one. On an error the
 // failover may be under way.
 func (s *Sentinel) AwaitFailover(cause func() error) error {
+	return s.awaitFailover(cause, func() error { return nil }) // the Sentinel tries again by itself
+}
+
+// aborted is what a Sentinel publishes that knows of no replica to promote. One that was not
+// run for half a second thinks so of a replica that is well.
+const aborted = "-failover-abort-no-good-slave"
+
+// awaitFailover is AwaitFailover that calls again each time that the failover was aborted.
+func (s *Sentinel) awaitFailover(cause, again func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	news := s.client.Subscribe(ctx, "+switch-master")
+	news := s.client.Subscribe(ctx, "+switch-master", aborted)
 	defer news.Close()
-	if _, err := news.Receive(ctx); err != nil { // subscribed: nothing is missed from here on
-		return fmt.Errorf("redisserver: sentinel: subscribe: %w", err)
+	for range 2 { // both are subscribed: nothing is missed from here on
+		if _, err := news.Receive(ctx); err != nil {
+			return fmt.Errorf("redisserver: sentinel: subscribe: %w", err)
+		}
 	}
 	if err := cause(); err != nil {
 		return fmt.Errorf("redisserver: sentinel: cause of failover: %w", err)
 	}
-	if _, err := news.ReceiveMessage(ctx); err != nil {
-		return fmt.Errorf("redisserver: sentinel: no failover: %w\n%s", err, s.process.log)
+	for {
+		message, err := news.ReceiveMessage(ctx)
+		if err != nil {
+			return fmt.Errorf("redisserver: sentinel: no failover: %w\n%s", err, s.process.log)
+		}
+		if message.Channel != aborted {
+			return nil
+		}
+		for err := again(); err != nil; err = again() {
+			if ctx.Err() != nil {
+				return fmt.Errorf("redisserver: sentinel: failover, again: %w\n%s", err, s.process.log)
+			}
+			time.Sleep(100 * time.Millisecond) // until the Sentinel has heard of its replica again
+		}
 	}
-	return nil
 }
 
 // Client returns a failover client with go-redis's default options, as changed

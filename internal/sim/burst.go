@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -36,6 +37,9 @@ func (p Plan) keys() (keys []string) {
 		for i := range burstKeys {
 			keys = append(keys, burstKey(i))
 		}
+	}
+	if anyOf(p.Kinds, moves) {
+		keys = append(keys, gripKey)
 	}
 	return keys
 }
@@ -113,6 +117,10 @@ func (w *world) takeOnce(c *client, r *rand.Rand, key string) (ok bool) {
 	ctx, cancel := context.WithTimeout(background, w.patience())
 	op := c.begin(key, true)
 	l, err := c.lock.Acquire(ctx, key, w.plan.longest())
+	for errors.Is(err, redlock.ErrDuplicateNode) && ctx.Err() == nil {
+		c.sleep(ctx, time.Second) // that it is over the client hears with its next request
+		l, err = c.lock.Acquire(ctx, key, w.plan.longest())
+	}
 	cancel()
 	if err != nil {
 		c.say(history.Denied, op, key, 0, err)

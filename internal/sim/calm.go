@@ -47,7 +47,7 @@ func (w *world) calm(c *client, number int) {
 	}
 	left := func(l *redlock.Lock) time.Duration { return l.Until().Sub(c.clock.Now()) }
 	has := func(l *redlock.Lock) (nodes int) {
-		for _, m := range w.masters.All() {
+		for _, m := range w.servers() {
 			if value, err := m.Miniredis().Get(l.Key()); err == nil && value == l.Value() {
 				nodes++
 			}
@@ -55,15 +55,15 @@ func (w *world) calm(c *client, number int) {
 		return nodes
 	}
 	forget := func(nodes int) {
-		for i, m := range w.masters.All()[:nodes] {
+		for i, m := range w.servers()[:nodes] {
 			m.Miniredis().Del(key)
 			w.mu.Lock()
-			delete(w.stored, storage{i, key})
+			delete(w.stored, storage{w.plan.serves(i, w.now()), key})
 			w.mu.Unlock()
 		}
 	}
 	gone := func(key string) bool {
-		for _, m := range w.masters.All() {
+		for _, m := range w.servers() {
 			if m.Miniredis().Exists(key) {
 				return false
 			}
@@ -142,6 +142,19 @@ func (w *world) calm(c *client, number int) {
 		want("left what was granted late", gone(key+"+"), "")
 		c.sleep(l.Context(), longest)
 		want("gave up a lock after one renewal in vain", l.Context().Err() == nil, context.Cause(l.Context()))
+
+		// One whose answers take longer than NodeTimeout counts, if the lock has time for it.
+		if late := w.plan.Clients[c.index].NodeTimeout; late <= longest/20 {
+			delay := func(d time.Duration) {
+				for _, p := range c.paths {
+					p.set(func(p *path) { p.late += d })
+				}
+			}
+			delay(late)
+			c.sleep(l.Context(), longest)
+			delay(-late)
+			want("gave up a lock because its renewals took longer than NodeTimeout", l.Context().Err() == nil, context.Cause(l.Context()))
+		}
 		err = l.Release(background)
 		want("could not release its lock", err == nil, err)
 	}
@@ -178,6 +191,8 @@ func (w *world) calm(c *client, number int) {
 		want("released what it had lost", errors.Is(err, redlock.ErrNotHeld), err)
 	}
 
+	w.calmCancel(c, key+"!", want)
+
 	if number == 0 {
 		w.calmBurst(c, long, want)
 	}
@@ -193,13 +208,12 @@ func (w *world) calm(c *client, number int) {
 			c.sleep(background, brief)
 			c.paths[0].set(func(p *path) { p.loseAsk++ })
 			_ = l.Release(background)
-			if !closes {
-				c.sleep(background, 2*brief) // longer than the first ttl
-			}
-			c.sleep(background, brief/10)
+			c.sleep(background, 2*brief) // longer than the first ttl
 			c.paths[0].set(func(p *path) { p.loseAsk-- })
 			if closes {
-				c.sleep(background, brief/10)
+				// Close gives up on a batch that is lost under way and takes longer than
+				// NodeTimeout. By now none is, and the next repetition is not due yet.
+				c.sleep(background, brief)
 				w.must(c.lock.Close())
 			} else {
 				c.sleep(background, 2*time.Second)

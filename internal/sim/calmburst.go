@@ -33,7 +33,7 @@ func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, o
 	}
 	keys := func() (n int) {
 		for i := range locks {
-			for _, m := range w.masters.All() {
+			for _, m := range w.servers() {
 				if value, err := m.Miniredis().Get(key(i)); err == nil && locks[i] != nil && value == locks[i].Value() {
 					n++
 				}

@@ -29,7 +29,7 @@ type trouble struct {
 
 func each(f func(m *redlocktest.Master)) func(*world, *client) {
 	return func(w *world, _ *client) {
-		for _, m := range w.masters.All() {
+		for _, m := range w.servers() {
 			f(m)
 		}
 	}

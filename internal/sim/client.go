@@ -49,6 +49,9 @@ func (w *world) newClient(i int) *client {
 			// Between these go-redis draws its pauses, from a source of its own.
 			opts.Dialer = p.connect(opts.Dialer)
 			opts.MinRetryBackoff, opts.MaxRetryBackoff = 20*time.Millisecond, 20*time.Millisecond
+			if plan.Single {
+				opts.PoolSize = 1
+			}
 			if plan.Careful {
 				opts.MaxRetries, opts.DialerRetries = -1, 1
 				opts.DialTimeout, opts.ReadTimeout = time.Second, time.Second
@@ -61,9 +64,11 @@ func (w *world) newClient(i int) *client {
 		Clock:       c.clock,
 		Rand:        reader{stream(w.plan.Config.Seed, "values", i)},
 
-		Fencing:      w.plan.Fencing,
-		Fair:         w.plan.Fair,
-		RestartGuard: w.plan.Guard,
+		Fencing: w.plan.Fencing,
+		Fair:    w.plan.Fair,
+
+		FenceRetention: plan.Retention,
+		RestartGuard:   w.plan.Guard,
 	})
 	w.must(err)
 	c.lock = lock

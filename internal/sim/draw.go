@@ -44,7 +44,12 @@ func Draw(c Config) (Plan, error) {
 		p.For = span.Truncate(time.Millisecond)
 	}
 	if p.Kinds == nil {
-		p.Kinds = drawKinds(stream(c.Seed, "kinds"), stream(c.Seed, "more kinds"), stream(c.Seed, "wake kinds"))
+		p.Kinds = drawKinds(stream(c.Seed, "kinds"), stream(c.Seed, "more kinds"), stream(c.Seed, "wake kinds"), stream(c.Seed, "move kinds"))
+		p.drawLockOut()
+		p.drawTrialKind()
+	}
+	if c.For == 0 && anyOf(p.Kinds, takingOver) {
+		p.For += 2 * longest // servers that took over are in quarantine for a while
 	}
 	p.Long = leavesNothing(p.Kinds) && r.IntN(4) > 0
 	for i := range clients {
@@ -59,23 +64,32 @@ func Draw(c Config) (Plan, error) {
 			p.Clients[i].Bursts = r.IntN(4) > 0
 		}
 	}
+	if r := stream(c.Seed, "pools"); slices.Contains(p.Kinds, Duplicate) {
+		for i := range p.Clients {
+			p.Clients[i].Single = r.IntN(3) == 0
+		}
+	}
 	p.Fencing = c.Fencing.or(stream(c.Seed, "fencing"), 2)
 	p.Fair = c.Fair.or(stream(c.Seed, "fair"), 3)
 	p.Crowd = stream(c.Seed, "crowd").IntN(3) == 0
+	p.drawRetentions()
 	p.drawGuard()
 	p.drawFaults()
+	p.drawSpares()
 	for _, n := range c.Without {
 		if n < 1 || n > len(p.Faults) {
 			return Plan{}, fmt.Errorf("without has %d, but faults are numbered 1 to %d", n, len(p.Faults))
 		}
 	}
 	p.succeed()
+	p.newcomers()
+	p.drawTrial()
 	return p, nil
 }
 
 // drawKinds switches half of the kinds off: faults hide each other, so a run with
 // fewer kinds goes deeper. One run in six is beyond what Redlock promises.
-func drawKinds(r, more, wake *rand.Rand) []Kind {
+func drawKinds(r, more, wake, move *rand.Rand) []Kind {
 	kinds := []Kind{}
 	long := r.IntN(3) == 0 // see leavesNothing
 	for _, k := range butFor(Within, apart) {
@@ -101,6 +115,12 @@ func drawKinds(r, more, wake *rand.Rand) []Kind {
 		if wake.IntN(5) < 2 {
 			kinds = append(kinds, k)
 		}
+	}
+	if often == 2 && move.IntN(2) == 0 {
+		kinds = append(kinds, Duplicate)
+	}
+	if move.IntN(6) == 0 && !slices.Contains(kinds, SlowClient) {
+		kinds = append(kinds, pick(move, moves[1:]...))
 	}
 	slices.Sort(kinds)
 	return kinds

@@ -12,10 +12,15 @@ func (p *Plan) drawFaults() {
 	free := map[string]time.Duration{}
 	first := butFor(p.Kinds, append([]Kind{Cancel, SlowClient}, apart...)) // those two are in the clients
 	p.drawFaultsOf(first, stream(p.Config.Seed, "faults"), 40*time.Millisecond, 300*time.Millisecond, free)
-	more := butFor(p.Kinds, append(butFor(p.Kinds, apart), wakes...))
+	more := butFor(p.Kinds, slices.Concat(butFor(p.Kinds, apart), []Kind{LockOut}, wakes, moves, Trials))
 	p.drawFaultsOf(more, stream(p.Config.Seed, "more faults"), 150*time.Millisecond, 900*time.Millisecond, free)
 	wake := butFor(p.Kinds, butFor(p.Kinds, wakes))
 	p.drawFaultsOf(wake, stream(p.Config.Seed, "wake faults"), 60*time.Millisecond, 400*time.Millisecond, free)
+	move := butFor(p.Kinds, butFor(p.Kinds, moves))
+	p.drawFaultsOf(move, stream(p.Config.Seed, "move faults"), 200*time.Millisecond, 1200*time.Millisecond, free)
+	if slices.Contains(p.Kinds, LockOut) {
+		p.drawFaultsOf([]Kind{LockOut}, stream(p.Config.Seed, "lock-outs"), 100*time.Millisecond, 600*time.Millisecond, free)
+	}
 }
 
 // drawFaultsOf plans faults of some kinds at random instants, on average a pace between
@@ -38,8 +43,8 @@ func (p *Plan) drawFaultsOf(kinds []Kind, r *rand.Rand, least, most time.Duratio
 			return
 		}
 		f := FaultPlan{Kind: pick(r, kinds...), At: at, Client: r.IntN(len(p.Clients)), Node: r.IntN(p.Nodes)}
-		target := f.draw(r)
-		if f.Kind == FailBack && slices.Contains(p.Kinds, SlowClient) {
+		target := f.draw(r, p.Nodes)
+		if (f.Kind == FailBack || f.Kind == LateInfo) && slices.Contains(p.Kinds, SlowClient) {
 			f.For += believed // by its clock
 		}
 		meets := slices.ContainsFunc(taken[target], func(s span) bool { return at <= s.to && s.from <= at+f.For })
@@ -56,7 +61,7 @@ func (p *Plan) drawFaultsOf(kinds []Kind, r *rand.Rand, least, most time.Duratio
 const believed = 1100 * time.Millisecond
 
 // draw decides how long the fault lasts and what it hits, and names that.
-func (f *FaultPlan) draw(r *rand.Rand) (target string) {
+func (f *FaultPlan) draw(r *rand.Rand, nodes int) (target string) {
 	f.For = min(time.Duration(r.ExpFloat64()*float64(400*time.Millisecond)), 2*time.Second)
 	switch f.Kind {
 	case AmnesiaOK:
@@ -74,6 +79,8 @@ func (f *FaultPlan) draw(r *rand.Rand) (target string) {
 		f.For = 0
 	case LateWake:
 		f.Late = between(r, time.Millisecond, 2*time.Second)
+	case LockOut:
+		f.Says = pick(r, lockOuts...)
 	case Deafen:
 		if r.IntN(2) == 0 {
 			f.For = 0
@@ -81,8 +88,13 @@ func (f *FaultPlan) draw(r *rand.Rand) (target string) {
 	case JumpBack, JumpAhead:
 		f.For = between(r, 50*time.Millisecond, longest) // how far
 	}
+	if slices.Contains(moves, f.Kind) {
+		f.drawMove(r, nodes)
+		f.Client = -1
+		return f.target(0)
+	}
 	switch f.Kind {
-	case Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack, LoseWake, LateWake, Deafen:
+	case Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack, LoseWake, LateWake, Deafen, LockOut:
 		f.Client = -1
 	case Flush, JumpBack, JumpAhead:
 		f.Client = -1
@@ -102,7 +114,7 @@ func (f *FaultPlan) draw(r *rand.Rand) (target string) {
 // target names what a fault hits; those that may be as often as they like have a number.
 func (f *FaultPlan) target(number uint64) string {
 	switch f.Kind {
-	case Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack:
+	case Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack, Duplicate, EmptyPromotion, Excursion, Spare, Deposed, DeposedLong, LateInfo:
 		return fmt.Sprint("node ", f.Node)
 	case Flush, JumpBack, JumpAhead:
 		return fmt.Sprint(f.Kind, number)

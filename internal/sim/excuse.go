@@ -16,8 +16,9 @@ type Excuse struct {
 
 // The gaps in what the restart guard promises, which docs/safety.md tells of.
 const (
-	// Newcomer is a client that first met a node after another server had taken its
-	// place: it cannot know that there was another.
+	// Newcomer is a client that met a node after an independent server had taken its
+	// address, or given it back, and before any client that saw both told of it: it
+	// cannot know that there was another.
 	Newcomer Kind = "newcomer"
 	// ClocksApart are clients' clocks that disagree by more than RestartGuard less
 	// NodeTimeout: where nodes forget fences, the order of tokens rests on them.
@@ -115,9 +116,11 @@ func (p Plan) gap(events []history.Event, v history.Violation, f FaultPlan) Kind
 	switch f.Kind {
 	case JumpAhead:
 		return JumpAhead
-	case FailOver, FailBack:
+	case DeposedLong:
+		return DeposedLong
+	case Excursion, Spare:
 		for _, l := range v.Locks {
-			if met(events, l.Client, f.Node+1) >= f.At && withoutMarker(events, f) {
+			if p.untold(events, l, f) {
 				return Newcomer
 			}
 		}
@@ -130,23 +133,6 @@ func (p Plan) gap(events []history.Event, v history.Violation, f FaultPlan) Kind
 		}
 	}
 	return ""
-}
-
-// withoutMarker tells that the fault left a node without a marker.
-func withoutMarker(events []history.Event, f FaultPlan) bool {
-	return slices.ContainsFunc(events, func(e history.Event) bool {
-		return e.Kind == history.Fault && e.Text == unmarked && e.Node == f.Node+1 && f.At <= e.At
-	})
-}
-
-// met is when the node first executed something for the client.
-func met(events []history.Event, client, node int) time.Duration {
-	for _, e := range events {
-		if e.Kind == history.Voted && e.Client == client && e.Node == node {
-			return e.At
-		}
-	}
-	return history.Never
 }
 
 // excuseToken explains a token that is not above that of an earlier lock: a node that

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/history"
@@ -10,6 +12,11 @@ import (
 
 // inject makes a planned fault happen, and unhappen. It returns when it is over.
 func (w *world) inject(number int, f FaultPlan) {
+	var grips sync.WaitGroup
+	for _, at := range f.grips() {
+		grips.Go(func() { w.grip(number, f, at) })
+	}
+	defer grips.Wait()
 	time.Sleep(f.At)
 	begin, end, text := w.fault(f)
 	w.log.Add(history.Event{
@@ -20,7 +27,7 @@ func (w *world) inject(number int, f FaultPlan) {
 	if end == nil {
 		return
 	}
-	time.Sleep(f.For)
+	time.Sleep(f.At + f.For - w.now())
 	end()
 }
 
@@ -28,8 +35,13 @@ func (w *world) inject(number int, f FaultPlan) {
 // once.
 func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	var m *redlocktest.Master
+	server := -1
 	if f.Node >= 0 {
-		m = w.masters.Master(f.Node)
+		server = w.plan.serves(f.Node, w.now())
+		m = w.masters.Master(server)
+	}
+	if slices.Contains(moves, f.Kind) {
+		return w.moved(f)
 	}
 	// on makes a fault of what it adds to each path that it hits.
 	on := func(change func(p *path, n int)) (func(), func()) {
@@ -78,14 +90,14 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 		begin, end = m.Kill, func() { w.must(m.Restart()) }
 	case FailOver:
 		text = "fails over to a replica that has heard of nothing"
-		begin, end = m.Kill, func() { w.forgetLatest(f.Node, func() { w.must(m.FailOver()) }); w.jumped(f.Node, history.Never) }
+		begin, end = m.Kill, func() { w.forgetLatest(server, func() { w.must(m.FailOver()) }); w.jumped(server, history.Never) }
 	case FailBack:
 		text = "is a replica, and promoted without memory"
 		begin = m.Demote
-		end = func() { w.forgetLatest(f.Node, m.Miniredis().FlushAll); w.jumped(f.Node, history.Never); m.Promote() }
+		end = func() { w.forgetLatest(server, m.Miniredis().FlushAll); w.jumped(server, history.Never); m.Promote() }
 	case AmnesiaOK, Amnesia:
 		text = "down, comes back without memory"
-		begin, end = m.Kill, func() { w.must(m.RestartEmpty()); w.jumped(f.Node, history.Never) }
+		begin, end = m.Kill, func() { w.must(m.RestartEmpty()); w.jumped(server, history.Never) }
 	case LoseWake:
 		text = "loses wake-ups"
 		begin, end = func() { m.LoseMessages(-1) }, func() { m.LoseMessages(0) }
@@ -99,15 +111,18 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 			text = "subscribers cut off, and refused"
 			begin, end = func() { m.RefuseSubscriptions(noSubscribe); m.BreakSubscriptions() }, func() { m.RefuseSubscriptions("") }
 		}
+	case LockOut:
+		text = "answers " + f.Says
+		begin, end = func() { m.RefuseCommands(f.Says) }, func() { m.RefuseCommands("") }
 	case Flush:
 		text = "loses its scripts"
 		begin = func() { w.must(m.FlushScripts()) }
 	case JumpBack:
 		text = fmt.Sprintf("clock set back by %v", f.For)
-		begin = func() { m.JumpClock(-f.For); w.jumped(f.Node, -f.For) }
+		begin = func() { m.JumpClock(-f.For); w.jumped(server, -f.For) }
 	case JumpAhead:
 		text = fmt.Sprintf("clock set ahead by %v", f.For)
-		begin = func() { m.JumpClock(f.For); w.jumped(f.Node, f.For) }
+		begin = func() { m.JumpClock(f.For); w.jumped(server, f.For) }
 	case Replace:
 		text = "process dies"
 		if f.Closes {
@@ -124,19 +139,14 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 // noSubscribe is what a server says whose rights were changed, for a moment.
 const noSubscribe = "NOPERM this user has no permissions to run the 'subscribe' command"
 
-// unmarked is the text of a fault: whoever comes first after it cannot know of it.
-const unmarked = "nobody has left a marker"
-
 // forgetLatest has a replica take over that lacks the latest keys. The marker was written
 // long before them, and has been replicated.
-func (w *world) forgetLatest(node int, takeOver func()) {
-	server := w.masters.Master(node).Miniredis()
+func (w *world) forgetLatest(number int, takeOver func()) {
+	server := w.masters.Master(number).Miniredis()
 	mark, err := server.Get(markerKey)
 	takeOver()
 	if err == nil {
 		_ = server.Set(markerKey, mark)
-	} else if w.plan.Guard > 0 {
-		w.log.Add(history.Event{At: w.now(), Kind: history.Fault, Node: node + 1, Text: unmarked})
 	}
 }
 

@@ -23,7 +23,7 @@ func (w *world) amiss() bool { return len(remaining(w.plan)) > 0 }
 // noQueues checks that nothing is left of any queue: when nobody waits any more, and
 // nothing was amiss or all deadlines are over.
 func (w *world) noQueues(since string) {
-	for i, m := range w.masters.All() {
+	for i, m := range w.servers() {
 		for _, key := range m.Miniredis().Keys() {
 			if ofQueue(key) {
 				w.report(history.Violation{
@@ -46,7 +46,7 @@ func (w *world) leftovers() {
 	}
 	since := w.now()
 	time.Sleep(wait)
-	for i, m := range w.masters.All() {
+	for i, m := range w.servers() {
 		for _, key := range m.Miniredis().Keys() {
 			if key == markerKey {
 				continue // it is to stay

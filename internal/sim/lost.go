@@ -66,9 +66,15 @@ func (p Plan) lostOf(events []history.Event, l history.Lock, at time.Duration, w
 func (f FaultPlan) robs(from, to, by time.Duration) bool {
 	when := f.At
 	switch f.Kind {
-	case FailBack: // it is a replica until then
+	case FailBack, LateInfo: // it is a replica until then
 		when += f.For
-	case Amnesia, FailOver, JumpAhead:
+	case Deposed, DeposedLong: // what the old master has, and still grants
+		return from <= f.At+f.For && when < to && when <= by
+	case Excursion: // or what the visitor has
+		if back := when + f.For; from <= back && back < to && back <= by {
+			return true
+		}
+	case Amnesia, FailOver, JumpAhead, EmptyPromotion, Spare:
 	default:
 		return false
 	}

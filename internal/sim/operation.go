@@ -40,7 +40,7 @@ const markerKey = "redlock:server"
 // Releases, and what is about a queue, also name that and its flag.
 func operation(command []string) (o order) {
 	switch {
-	case command[0] == "SET" && command[1] == markerKey: // who is there, for the guard
+	case command[0] == "SET" && command[1] == markerKey: // the identity record, for the guard
 		return order{}
 	case command[0] == "SET" && len(command) >= 3:
 		return order{verb: "acquire", key: command[1], value: command[2]}
@@ -55,6 +55,8 @@ func operation(command []string) (o order) {
 		return order{verb: "release", key: command[3], queue: queue, flag: command[4], value: command[5]}
 	}
 	switch len(command) {
+	case 5: // of a client of another library
+		return order{verb: "release", key: command[3], value: command[4]}
 	case 6:
 		return order{verb: "extend", key: command[3], value: command[4]}
 	case 9, 10:
@@ -98,7 +100,7 @@ func queued(command []string) (o order) {
 
 // stood is a word for what a script of the queue replies: whether the key is ours now,
 // in how many milliseconds that may change, how many are ahead of us, the highest
-// ticket, and the fence.
+// ticket, the fence, and a digest of the holder's value.
 func (o order) stood(reply []byte, heard bool) string {
 	const granted, fenced = 1, 3
 	var numbers []int64
@@ -106,7 +108,7 @@ func (o order) stood(reply []byte, heard bool) string {
 		n, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 		numbers = append(numbers, n)
 	}
-	if len(numbers) != 5 {
+	if len(numbers) != 6 {
 		return "failed: no answer"
 	}
 	ahead := ""
@@ -155,22 +157,22 @@ func (o order) said(reply []byte, heard bool) string {
 	return "refused"
 }
 
-// proposal is a token that a node was asked to grant.
+// proposal is what a server was asked to grant, for a node.
 type proposal struct {
-	node  int
-	value string
-	token int64
+	node, server int
+	value        string
+	token        int64 // 0 without fencing
 }
 
 // fenced says what a command must not have done with a fence: it never goes down while
 // the node remembers, and is passed by none but a higher token, or once more by the one
 // that raised it, for the key that it was raised for. The world's mu is held.
-func (w *world) fenced(o order, word string, node int, before stored, fence string, at time.Duration) (wrong string) {
-	place := storage{node, o.fence}
+func (w *world) fenced(o order, word string, node, server int, before stored, fence string, at time.Duration) (wrong string) {
+	place := storage{server, o.fence}
 	last := w.fences[place]
 	now, err := strconv.ParseInt(fence, 10, 64)
 	ours := before.value == o.value && before.until > at
-	this := proposal{node, o.value, o.token}
+	this := proposal{node, server, o.value, o.token}
 	switch {
 	case fence != "" && err != nil:
 		return "left a fence that is no token: " + fence

@@ -66,13 +66,13 @@ func TestReplies(t *testing.T) {
 		{order{verb: "extend"}, ":2", "refused"},
 		{order{verb: "stand", queue: "q", ticket: 17}, "-NOPERM no", "failed: NOPERM no"},
 		{order{verb: "stand", queue: "q", ticket: 17}, ":1", "failed: no answer"},
-		{order{verb: "stand", queue: "q", ticket: 17}, "*5|:0|:99|:3|:20|:0", "granted: in the queue by 17, 3 ahead"},
-		{order{verb: "leave", queue: "q", ticket: 17}, "*5|:0|:0|:0|:0|:0", "granted"},
-		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:1|:0|:0|:0|:0", "granted"},
-		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:0|:99|:0|:20|:0", "refused: in the queue by 17, 0 ahead"},
-		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:4|:-1|:1|:20|:0", "refused: in the queue by 17, 1 ahead"},
-		{order{verb: "acquire", queue: "q", ticket: 17}, "*5|:3|:0|:0|:17|:1700", "refused: fence 1700"},
-		{order{verb: "acquire", queue: "q"}, "*5|:0|:99|:0|:20|:0", "refused"},
+		{order{verb: "stand", queue: "q", ticket: 17}, "*6|:0|:99|:3|:20|:0|:0", "granted: in the queue by 17, 3 ahead"},
+		{order{verb: "leave", queue: "q", ticket: 17}, "*6|:0|:0|:0|:0|:0|:0", "granted"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*6|:1|:0|:0|:0|:0|:0", "granted"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*6|:0|:99|:0|:20|:0|:0", "refused: in the queue by 17, 0 ahead"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*6|:4|:-1|:1|:20|:0|:0", "refused: in the queue by 17, 1 ahead"},
+		{order{verb: "acquire", queue: "q", ticket: 17}, "*6|:3|:0|:0|:17|:1700|:0", "refused: fence 1700"},
+		{order{verb: "acquire", queue: "q"}, "*6|:0|:99|:0|:20|:0|:0", "refused"},
 	} {
 		reply := []byte(strings.ReplaceAll(c.reply, "|", "\r\n") + "\r\n")
 		assert.Equal(t, c.want, c.to.said(reply, true), c.reply)
@@ -112,7 +112,7 @@ func TestFences(t *testing.T) {
 		"written as Lua writes it":    {take, "granted", stored{}, 6, "1.7e+15", "no token"},
 	} {
 		w := &world{fences: map[storage]int64{{0, "f"}: c.last}, proposed: map[proposal]bool{}}
-		wrong := w.fenced(c.o, c.word, 0, c.before, c.fence, 0)
+		wrong := w.fenced(c.o, c.word, 0, 0, c.before, c.fence, 0)
 		if c.broken == "" {
 			assert.Empty(t, wrong, name)
 		} else {
@@ -120,7 +120,7 @@ func TestFences(t *testing.T) {
 		}
 	}
 	w := &world{fences: map[storage]int64{}, proposed: map[proposal]bool{}, extended: map[string]bool{}}
-	assert.Empty(t, w.fenced(take, "granted", 0, stored{}, "7", 0))
-	assert.Empty(t, w.fenced(take, "granted", 1, stored{}, "7", 0))
-	assert.Equal(t, "was sent again", w.fenced(take, "granted", 0, mine, "7", 0))
+	assert.Empty(t, w.fenced(take, "granted", 0, 0, stored{}, "7", 0))
+	assert.Empty(t, w.fenced(take, "granted", 1, 1, stored{}, "7", 0))
+	assert.Equal(t, "was sent again", w.fenced(take, "granted", 0, 0, mine, "7", 0))
 }

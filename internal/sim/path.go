@@ -1,10 +1,13 @@
 package sim
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/quorumlock/redlock/redlock/redlocktest"
@@ -26,7 +29,10 @@ type path struct {
 	sender *rand.Rand    // of the connection that sends; nil: none does
 	// How many faults do this to it.
 	slow      int           // a long tail
+	far       time.Duration // everything takes that much longer
 	late      time.Duration // requests take at least that much longer
+	lateInfo  time.Duration // replies do, from when a client next asks for the server
+	lateReply time.Duration // since it has asked
 	loseAsk   int
 	loseReply int
 	torn      [2]int // what is sent in one go
@@ -80,8 +86,34 @@ func (s *sender) Write(b []byte) (int, error) {
 	s.path.sending.Lock()
 	defer s.path.sending.Unlock()
 	s.path.sends(s.random)
+	s.path.asks(b)
 	defer s.path.sends(nil)
 	return s.Conn.Write(b)
+}
+
+// SyscallConn lets go-redis look at a pooled connection before it uses it, as it does at a
+// socket: one that has been cut it replaces in silence.
+func (s *sender) SyscallConn() (syscall.RawConn, error) {
+	if s.Conn.(interface{ Ended() bool }).Ended() {
+		return nil, io.EOF
+	}
+	return noSocket{}, nil
+}
+
+// noSocket stands for a socket that is open and has nothing to read.
+type noSocket struct{}
+
+func (noSocket) Control(func(uintptr)) error    { return nil }
+func (noSocket) Read(func(uintptr) bool) error  { return nil }
+func (noSocket) Write(func(uintptr) bool) error { return nil }
+
+// asks records that a client asks for the server.
+func (p *path) asks(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lateInfo > 0 && bytes.Contains(b, []byte("replication")) {
+		p.lateReply = p.lateInfo
+	}
 }
 
 func (p *path) sends(r *rand.Rand) {
@@ -97,12 +129,15 @@ func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.source(d)
-	delay := p.base/2 + between(r, 1, p.base)
+	delay := p.far + p.base/2 + between(r, 1, p.base)
 	if p.slow > 0 {
 		delay += time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
 	}
 	if p.late > 0 && d == redlocktest.ToMaster {
 		delay += p.late + between(r, 1, p.late)
+	}
+	if d == redlocktest.ToClient {
+		delay += p.lateReply
 	}
 	loses := p.loseAsk
 	if d == redlocktest.ToClient {

@@ -105,6 +105,9 @@ type Plan struct {
 	Kinds   []Kind
 	Clients []ClientPlan
 	Faults  []FaultPlan
+	Trial   *TrialPlan              // nil: none
+	known   map[sight]time.Duration // since when, as the run showed
+	Spares  int                     // servers that are no node's at first
 }
 
 // ClientPlan is what kind of client one is.
@@ -118,6 +121,8 @@ type ClientPlan struct {
 	TTLs        []time.Duration // what it asks for
 	Careful     bool            // its Redis clients are set up as Open does; else as go-redis does
 	Bursts      bool            // now and then it asks for many locks at once
+	Retention   time.Duration   // its Config.FenceRetention
+	Single      bool            // its Redis clients have a pool of one connection
 }
 
 // FaultPlan is one fault. Its number is its place in Plan.Faults, from 1.
@@ -131,6 +136,12 @@ type FaultPlan struct {
 	Reply  bool          // a partition: replies are held; torn: replies are
 	Closes bool          // replaced: it releases what it has, and closes; else it dies
 	Late   time.Duration // late wake-ups: by how much
+	Says   string        // a lock-out: the node's answer to every command
+	Server int           // an address moves: to which server, from 0
+	Copied bool          // it moves to a spare: that has a copy of the marker
+	Other  int           // a duplicate: whose server it is
+	Third  int           // a duplicate: the node that refuses everybody; -1: none
+	Lull   time.Duration // a duplicate: for how long nobody begins anything before
 }
 
 const (
@@ -158,5 +169,7 @@ func (p Plan) bursts() bool {
 // a partition make possible, can, and what its dead had; so there a key may live until
 // its ttl. A node that comes back after the longest ttl would make a long run very long.
 func leavesNothing(kinds []Kind) bool {
-	return !slices.ContainsFunc(kinds, func(k Kind) bool { return k == Hang || k == Partition || k == AmnesiaOK || k == Replace })
+	return !slices.ContainsFunc(kinds, func(k Kind) bool {
+		return k == Hang || k == Partition || k == AmnesiaOK || k == Replace || slices.Contains(moves, k)
+	})
 }

@@ -118,6 +118,9 @@ func TestParseKinds(t *testing.T) {
 	all, err := ParseKinds("within,beyond")
 	require.NoError(t, err)
 	assert.Len(t, all, len(Within)+len(Beyond))
+	trials, err := ParseKinds("trials")
+	require.NoError(t, err)
+	assert.Len(t, trials, len(Trials))
 	_, err = ParseKinds("crsh")
 	assert.ErrorContains(t, err, `"crsh"`)
 	assert.ErrorContains(t, err, "crash")
@@ -205,17 +208,21 @@ func TestSomeClientsBurst(t *testing.T) {
 	runs, clients := 0, 0
 	for seed := range uint64(300) {
 		p := draw(t, Config{Seed: seed})
+		want := p.Keys
+		if anyOf(p.Kinds, moves) {
+			want++ // that of a grip
+		}
 		if !p.bursts() {
-			require.Len(t, p.keys(), p.Keys)
+			require.Len(t, p.keys(), want)
 			continue
 		}
 		runs++
-		require.Len(t, p.keys(), p.Keys+burstKeys)
+		require.Len(t, p.keys(), want+burstKeys)
 		for i, c := range first(p) {
 			if c.Bursts {
 				clients++
 			}
-			c.Bursts, c.To = false, 0
+			c.Bursts, c.Single, c.To, c.Retention = false, false, 0, 0
 			plain := drawClient(stream(seed, "client", i), slices.Contains(p.Kinds, SlowClient))
 			require.Equal(t, plain.TTLs, c.TTLs[:len(plain.TTLs)])
 			c.TTLs = plain.TTLs // a long run adds one

@@ -41,7 +41,7 @@ func (w *world) cover(c *client, op int, l *redlock.Lock) {
 	until := c.until(l)
 	now := w.now()
 	var ends []time.Duration
-	for _, m := range w.masters.All() {
+	for _, m := range w.servers() {
 		end := time.Duration(0)
 		if value, err := m.Miniredis().Get(l.Key()); err == nil && value == l.Value() {
 			end = now + m.Miniredis().TTL(l.Key())

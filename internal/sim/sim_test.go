@@ -59,6 +59,7 @@ func TestLocksHoldUnderFaults(t *testing.T) {
 // The model names the earlier of two holds whose overlap is excused, which once was a
 // failure: seed 290 in docs/testing.md, when seeds drew other plans.
 func TestTheModelMayNameTheEarlierHolder(t *testing.T) {
+	slowWithRace(t)
 	for seed := uint64(20); ; seed++ {
 		require.Less(t, seed, uint64(120), "no seed shows it")
 		r := run(t, Config{Seed: seed, Faults: []Kind{Amnesia, Cancel, Delay, Late, Pause}, Fencing: Off, Guard: Off, Fair: Off})
@@ -88,6 +89,7 @@ func rules(violations []history.Violation) (rules []string) {
 // It is gone where the guard that exists is on: RestartGuard, a master without memory
 // that stays away longer than the longest ttl, and a drift that allows for the clock.
 func TestWhatRedlockDoesNotPromiseIsSeen(t *testing.T) {
+	slowWithRace(t)
 	for _, kind := range Beyond {
 		t.Run(string(kind), func(t *testing.T) {
 			for seed := uint64(1); ; seed++ {
@@ -128,7 +130,7 @@ func guarded(t *testing.T, c Config) {
 	require.Greater(t, r.Granted, len(r.Plan.Clients))
 	for _, e := range r.Excused {
 		// The keys are lost, and tokens go by the clocks; but nobody gets in for that.
-		require.True(t, e.Rule == Coverage || e.Kind == ClocksApart, e)
+		require.True(t, e.Rule == Coverage || e.Kind == ClocksApart || e.Kind == Newcomer || e.Kind == DeposedLong, e)
 	}
 }
 
@@ -171,6 +173,7 @@ func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
 
 // A history that shows something is made smaller, and still shows it.
 func TestShrink(t *testing.T) {
+	slowWithRace(t)
 	forgot := func(r Result) bool {
 		for _, e := range r.Excused {
 			if e.Kind == Amnesia && e.Rule == history.Exclusion {

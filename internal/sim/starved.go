@@ -19,12 +19,14 @@ import (
 //
 // It counts from when he stood there by his last ticket. Who finds out that his clock is
 // behind takes a higher one, and those who came in between are ahead of him then; but
-// not more often than maxRaises in one wait. And he finds out no less than what his own
-// question takes: so who comes within a round trip came at the same time.
+// not more often than maxRaises in one wait. A client knows another's clock no better than
+// the newest ticket that it has heard of was old by then: a round trip for the other to queue,
+// and one for its own question. So two clients that come within that came at the same time.
 const (
 	maxOvertakes = 1
 	maxRaises    = 3
 	roundTrip    = 10 * time.Millisecond // more than it takes when nothing fails
+	sameTime     = 2 * roundTrip
 )
 
 // behind tells that some client's clock is ahead of this one's, of those that have run.
@@ -147,7 +149,7 @@ func (f *fairness) granted(e history.Event, q *waiters) {
 	}
 	for _, other := range q.list {
 		s := f.stand[other]
-		if s == nil || other.client == e.Client || came-s.since < roundTrip {
+		if s == nil || other.client == e.Client || came-s.since < sameTime {
 			continue
 		}
 		if s.over[e.Client]++; s.over[e.Client] == most+1 {

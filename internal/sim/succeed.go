@@ -12,11 +12,14 @@ import (
 // are apart where nodes may forget: tokens then rest on these.
 func (p *Plan) drawGuard() {
 	seed, often := p.Config.Seed, 5
-	if anyOf(p.Kinds, []Kind{Amnesia, FailOver, FailBack}) {
+	if anyOf(p.Kinds, append([]Kind{Amnesia, FailOver, FailBack}, moves[1:]...)) {
 		often = 2
 	}
 	if p.Config.Guard.or(stream(seed, "guard"), often) {
 		p.Guard = p.longest()
+		if slices.Contains(p.Kinds, Deposed) {
+			p.Guard += maxLag + time.Second
+		}
 		for i := range p.Clients {
 			// Where another server took over, the guard is measured by the client's
 			// own clock, with the margin that its drift is.

@@ -75,7 +75,7 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 				of[verb] = map[int]time.Duration{}
 			}
 			of[verb][e.Node] = e.At
-			if word == "granted" && (verb == "release" || !w.plan.young(e.Node-1, e.At)) {
+			if word == "granted" && (verb == "release" || !w.plan.young(w.plan.home(w.plan.serverOf(e)), e.At)) {
 				what := ask{verb, e.Token}
 				if verb != "acquire" {
 					what.token = 0
@@ -83,7 +83,7 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 				if said[at].counted[what] == nil {
 					said[at].counted[what] = map[int]time.Duration{}
 				}
-				said[at].counted[what][e.Node] = e.At
+				said[at].counted[what][w.plan.serverOf(e)] = e.At
 			}
 		case history.Asked:
 			called[at]["acquire"] = e.At
@@ -142,11 +142,16 @@ func (p Plan) young(node int, at time.Duration) bool {
 		if f.Node != node || slices.Contains(p.Config.Without, i+1) {
 			continue
 		}
-		switch begins := f.At + f.For; f.Kind {
-		case Crash, Amnesia, AmnesiaOK, FailOver:
-			if begins <= at && begins > up {
-				up, restarted = begins, f.Kind != FailOver
-			}
+		begins := f.At + f.For
+		switch f.Kind {
+		case Excursion, Spare, Deposed, DeposedLong:
+			begins = f.At
+		case Crash, Amnesia, AmnesiaOK, FailOver, EmptyPromotion:
+		default:
+			continue
+		}
+		if begins <= at && begins > up {
+			up, restarted = begins, slices.Contains([]Kind{Crash, Amnesia, AmnesiaOK}, f.Kind)
 		}
 	}
 	for i, f := range p.Faults {

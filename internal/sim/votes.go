@@ -15,6 +15,7 @@ import (
 type vote struct {
 	at           time.Duration
 	node, client int // from 0
+	server       int // from 0; most often the node's own
 	key, value   string
 	token        int64 // that it is about
 	text         string
@@ -29,8 +30,8 @@ type vote struct {
 type holder struct{ client, op int } // op is 0 while it is not known
 
 type storage struct {
-	node int
-	key  string
+	server int
+	key    string
 }
 
 type stored struct {
@@ -39,9 +40,18 @@ type stored struct {
 }
 
 // observe writes down what a node does, past all links.
-func (w *world) observe(node int) {
-	m := w.masters.Master(node)
+func (w *world) observe(server int) {
+	m := w.masters.Master(server)
 	m.Observe(func(x redlocktest.Exchange) {
+		client, node := w.from(x.Path)
+		if dates(x.Command) && len(x.Reply) > 0 && x.Reply[0] == '+' {
+			w.log.Add(history.Event{At: w.now(), Kind: history.Fault, Node: node + 1, Server: serverOf(node, server), Text: dated})
+		}
+		if x.Command[0] == "INFO" {
+			w.mu.Lock()
+			w.sees(client, server, true)
+			w.mu.Unlock()
+		}
 		o := operation(x.Command)
 		key, value, verb := o.key, o.value, o.verb
 		if verb == "" {
@@ -51,7 +61,7 @@ func (w *world) observe(node int) {
 			return
 		}
 		word := o.said(x.Reply, o.channel != "" && m.Miniredis().PubSubNumSub(o.channel)[o.channel] > 0)
-		v := vote{at: w.now(), node: node, client: w.clientOf(x.Path), key: key, value: value, token: o.token, text: verb + " " + word}
+		v := vote{at: w.now(), node: node, client: client, server: server, key: key, value: value, token: o.token, text: verb + " " + word}
 		held, _ := m.Miniredis().Get(key)
 		fence := ""
 		if o.fence != "" {
@@ -70,18 +80,26 @@ func (w *world) observe(node int) {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		w.sees(client, server, false)
 		if verb == "acquire" && w.values[value] == (holder{}) {
 			w.values[value] = holder{client: v.client}
 		}
 		if verb == "extend" {
 			w.extended[value] = true // and may be topped up, by several
 		}
-		place := storage{node, key}
-		if o.fence == "" && word == "refused" && verb == "acquire" && held == value && !w.extended[value] {
-			v.wrong, v.rule = "was sent again", Owner
+		place := storage{server, key}
+		if o.fence == "" && verb == "acquire" {
+			this := proposal{node: node, server: server, value: value}
+			if word == "refused" && held == value && w.proposed[this] && !w.extended[value] {
+				v.wrong, v.rule = "was sent again", Owner
+			}
+			w.proposed[this] = true
 		}
 		if o.fence != "" && !strings.HasPrefix(word, "failed") {
-			v.wrong, v.rule = w.fenced(o, word, node, w.stored[place], fence, v.at), Fence
+			v.wrong, v.rule = w.fenced(o, word, node, server, w.stored[place], fence, v.at), Fence
+			if wrong := w.retained(storage{server, o.fence}, fence, v.at+m.Miniredis().TTL(o.fence)); v.wrong == "" {
+				v.wrong = wrong
+			}
 		}
 		if before := w.stored[place]; before != now {
 			was := before
@@ -136,24 +154,33 @@ func wrong(verb, value string, before, now stored, at time.Duration) string {
 }
 
 // jumped tells that a node's clock was set ahead by d, or that all is forgotten.
-func (w *world) jumped(node int, d time.Duration) {
+func (w *world) jumped(server int, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	if d == history.Never {
 		for place := range w.fences {
-			if place.node == node {
+			if place.server == server {
 				delete(w.fences, place)
 			}
 		}
 	}
+	for place, until := range w.retentions {
+		switch {
+		case place.server != server:
+		case d == history.Never:
+			delete(w.retentions, place)
+		default:
+			w.retentions[place] = until - d
+		}
+	}
 	for _, key := range w.plan.keys() {
-		place := storage{node, key}
+		place := storage{server, key}
 		s, known := w.stored[place]
 		if !known || s.until <= now {
 			continue
 		}
-		v := vote{at: now, node: node, key: place.key, change: history.Stored, owner: s.value, until: s.until - d}
+		v := vote{at: now, node: w.plan.home(server), server: server, key: place.key, change: history.Stored, owner: s.value, until: s.until - d}
 		if v.until <= now {
 			v.change, v.until = history.Removed, 0
 		}
@@ -171,10 +198,10 @@ func (w *world) checkVotes() {
 	}
 	at := map[instant]int{}
 	for _, v := range w.votes {
-		at[instant{storage{v.node, v.key}, v.at}]++
+		at[instant{storage{v.server, v.key}, v.at}]++
 	}
 	for _, v := range w.votes {
-		if v.wrong != "" && at[instant{storage{v.node, v.key}, v.at}] == 1 {
+		if v.wrong != "" && at[instant{storage{v.server, v.key}, v.at}] == 1 {
 			w.report(history.Violation{
 				At: v.at, Rule: v.rule, Key: v.key,
 				Text: fmt.Sprintf("client %d's %s on node %d %s", v.client+1, v.text, v.node+1, v.wrong),
@@ -183,15 +210,24 @@ func (w *world) checkVotes() {
 	}
 }
 
-func (w *world) clientOf(p *redlocktest.Path) int {
+// from is whose path one is, and to which node.
+func (w *world) from(p *redlocktest.Path) (client, node int) {
 	for _, c := range w.clients {
-		for _, own := range c.paths {
+		for node, own := range c.paths {
 			if own.Path == p {
-				return c.index
+				return c.index, node
 			}
 		}
 	}
-	return -1
+	return -1, -1
+}
+
+// serverOf is how an event names a server: 0 for the node's own.
+func serverOf(node, server int) int {
+	if node == server {
+		return 0
+	}
+	return server + 1
 }
 
 // own says whose the value is.
@@ -207,13 +243,13 @@ func (w *world) history() []history.Event {
 	for _, v := range w.votes {
 		if v.text != "" {
 			w.log.Add(history.Event{
-				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Op: w.values[v.value].op, Key: v.key, Text: v.text, Token: v.token,
+				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Server: serverOf(v.node, v.server), Op: w.values[v.value].op, Key: v.key, Text: v.text, Token: v.token,
 			})
 		}
 		if v.change != "" {
-			owner := w.values[v.owner]
+			owner, node := w.values[v.owner], w.plan.home(v.server)
 			w.log.Add(history.Event{
-				At: v.at, Kind: v.change, Client: owner.client + 1, Node: v.node + 1, Op: owner.op, Key: v.key, Until: v.until,
+				At: v.at, Kind: v.change, Client: owner.client + 1, Node: node + 1, Server: serverOf(node, v.server), Op: owner.op, Key: v.key, Until: v.until,
 			})
 		}
 	}

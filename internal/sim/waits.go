@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/history"
@@ -66,8 +67,11 @@ func follow(all map[string]*waiters, e history.Event) *waiters {
 // quiet tells that nothing can have kept anybody from his turn by then: there has been no
 // fault, or the key is one that is only wanted when nothing fails any more.
 func (p Plan) quiet(e history.Event) bool {
-	if e.Key == lineKey {
-		return true
+	if strings.HasPrefix(e.Key, trialKey) {
+		return false
+	}
+	if strings.HasPrefix(e.Key, lineKey) {
+		return e.Key == lineKey // the others have a trouble each
 	}
 	for i, f := range p.Faults {
 		if f.At <= e.At && !slices.Contains(p.Config.Without, i+1) {

@@ -16,7 +16,7 @@ import (
 func story(of ...history.Event) []history.Event {
 	for i := range of {
 		if of[i].At == 0 {
-			of[i].At = time.Duration(1+i) * roundTrip
+			of[i].At = time.Duration(1+i) * sameTime
 		}
 		if of[i].Key == "" && of[i].Kind != history.Died {
 			of[i].Key = "k"
@@ -39,7 +39,7 @@ func lets(client, op int) history.Event {
 
 func stood(client, node int, ticket int64) history.Event {
 	o := order{verb: "stand", queue: "q", ticket: ticket}
-	return history.Event{Kind: history.Voted, Client: client, Node: node, Text: "stand " + o.said([]byte("*5\r\n:0\r\n:99\r\n:0\r\n:0\r\n:0\r\n"), true)}
+	return history.Event{Kind: history.Voted, Client: client, Node: node, Text: "stand " + o.said([]byte("*6\r\n:0\r\n:99\r\n:0\r\n:0\r\n:0\r\n:0\r\n"), true)}
 }
 
 func always(history.Event) bool { return true }
@@ -50,7 +50,7 @@ func TestStarvation(t *testing.T) {
 	tries := asks(2, 1)
 	tries.Text = ""
 	soon := asks(2, 1)
-	soon.At = 4*roundTrip - 1
+	soon.At = 4*sameTime - 1
 	raised := []history.Event{asks(1, 1)}
 	for ticket := range int64(maxRaises + 2) {
 		raised = append(raised, stood(1, 1, 10+ticket), stood(1, 2, 10+ticket))
@@ -60,7 +60,7 @@ func TestStarvation(t *testing.T) {
 		events []history.Event
 		broken string
 	}{
-		"overtaken":                       {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #1 stood in the queue of all nodes at 30ms, and was overtaken by client 2's #1, which came at 40ms"},
+		"overtaken":                       {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #1 stood in the queue of all nodes at 60ms, and was overtaken by client 2's #1, which came at 80ms"},
 		"overtaken by who only tried":     {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), tries, gets(2, 1)), "overtaken by client 2's #1"},
 		"behind another of its own":       {fair, story(asks(1, 1), asks(1, 2), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #1 stood"},
 		"whose turn comes later":          {fair, story(asks(1, 1), asks(1, 2), denied, stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #2 stood"},
@@ -193,7 +193,7 @@ func TestFlagsAreThoseOfQueues(t *testing.T) {
 
 // What is left of a queue when nobody waits is found on every node.
 func TestPlacesThatAreLeftAreFound(t *testing.T) {
-	w := &world{masters: redlocktest.Start(t, 2)}
+	w := &world{plan: Plan{Nodes: 2}, masters: redlocktest.Start(t, 2)}
 	w.noQueues("that")
 	require.Empty(t, w.violations)
 	server := w.masters.Master(1).Miniredis()

@@ -20,6 +20,9 @@ func (w *world) work(c *client, worker int) {
 	r := stream(w.plan.Config.Seed, "worker", c.index, worker)
 	for w.now() < w.plan.For && !c.gone() {
 		c.sleep(background, exp(r, 20*time.Millisecond))
+		for left := w.resting(); left > 0 && !c.gone(); left = w.resting() {
+			c.sleep(background, left+exp(r, 2*time.Millisecond))
+		}
 		if plan.Bursts && r.IntN(5) == 0 {
 			c.burst(r, plan.TTLs)
 			continue
@@ -72,6 +75,12 @@ func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool,
 		rounds += 3 // proposals above the fences that it did not know
 	}
 	c.w.prompt(c, "acquisition", op, key, began, rounds, patience)
+	if gaveUp := errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrNoQuorum); wait && gaveUp && !errors.Is(err, context.Canceled) && !c.gone() {
+		c.w.report(history.Violation{
+			At: c.w.now(), Rule: Told, Key: key,
+			Text: fmt.Sprintf("client %d's #%d waited until its caller gave up, and is not told so: %v", c.index+1, op, err),
+		})
+	}
 	if err != nil {
 		c.say(history.Denied, op, key, 0, err)
 		c.gate()

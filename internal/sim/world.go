@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -46,15 +47,23 @@ func Run(c Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, fences: map[storage]int64{}, proposed: map[proposal]bool{}, extended: map[string]bool{}, uncovered: map[holder]bool{}}
+	return simulate(p), nil
+}
+
+// simulate runs a plan.
+func simulate(p Plan) Result {
+	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, fences: map[storage]int64{}, retentions: map[storage]time.Duration{}, proposed: map[proposal]bool{}, extended: map[string]bool{}, uncovered: map[holder]bool{}, questions: map[sight]time.Duration{}}
+	w.plan.known = map[sight]time.Duration{}
 	w.inBubble(w.run)
 
+	p.known = w.plan.known
 	r := Result{Plan: p, Events: w.history(), Calm: w.calmed} // history may find violations
 	found := append(w.violations, history.Check(r.Events)...)
 	found = append(found, history.CheckContexts(r.Events)...)
 	found = append(found, w.checkTold(r.Events)...)
 	found = append(found, p.checkStarved(r.Events, p.quiet)...)
 	found = append(found, p.checkStuck(r.Events, p.calm(), w.end)...)
+	found = append(found, p.checkProgress(r.Events, w.parts)...)
 	r.judge(append(found, checkValid(r.Events)...))
 	for _, e := range r.Events {
 		switch e.Kind {
@@ -64,7 +73,7 @@ func Run(c Config) (Result, error) {
 			r.Granted++
 		}
 	}
-	return r, nil
+	return r
 }
 
 type world struct {
@@ -82,9 +91,13 @@ type world struct {
 	values     map[string]holder
 	stored     map[storage]stored
 	fences     map[storage]int64
+	retentions map[storage]time.Duration // until when fences are kept
 	proposed   map[proposal]bool
 	extended   map[string]bool // values that were extended
 	uncovered  map[holder]bool
+	questions  map[sight]time.Duration // when a client last asked for the server
+	rests      time.Duration           // until when nobody begins anything
+	parts      [2]part                 // of the trial
 }
 
 // now is true time since the run began.
@@ -135,8 +148,9 @@ func (w *world) inBubble(f func()) {
 // run is what happens in the bubble.
 func (w *world) run() {
 	w.start = time.Now()
-	w.masters = redlocktest.StartVirtual(tb{w}, w.plan.Nodes)
-	for i := range w.plan.Nodes {
+	w.masters = redlocktest.StartVirtual(tb{w}, w.plan.Nodes+w.plan.Spares)
+	w.grownOld()
+	for i := range w.plan.Nodes + w.plan.Spares {
 		w.observe(i)
 	}
 	for i := range w.plan.Clients {
@@ -166,6 +180,7 @@ func (w *world) run() {
 	faults.Wait()
 	work.Wait()
 	stopLooking()
+	stopCollecting := w.collect()
 
 	// and must come to an end without.
 	alive := w.alive()
@@ -181,15 +196,18 @@ func (w *world) run() {
 		work.Go(func() { w.settle(c) })
 	}
 	work.Wait()
+	w.calmFence(alive)
 	w.calmLines(alive)
 	for i, c := range alive {
 		work.Go(func() { w.calm(c, i) })
 	}
 	work.Wait()
+	w.trial()
 	for _, c := range w.clients {
 		work.Go(func() { w.must(c.lock.Close()) })
 	}
 	work.Wait()
+	stopCollecting()
 	time.Sleep(moment)
 	w.noQueues("all have closed")
 	w.end = w.now()
@@ -204,6 +222,35 @@ func (w *world) alive() (alive []*client) {
 		}
 	}
 	return alive
+}
+
+// collect frees memory from the end of the faults on: most of what a run allocates comes
+// after it. It does so while everybody else is blocked, so that no goroutine loses the
+// processor to the collector.
+func (w *world) collect() (stop func()) {
+	const every = 100 * time.Millisecond
+	const garbage = 32 << 20
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	var collected uint64
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+			synctest.Wait()
+			if metrics.Read(allocated); allocated[0].Value.Uint64()-collected > garbage {
+				runtime.GC()
+				align()
+				collected = allocated[0].Value.Uint64()
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(done) })
 }
 
 // tb is what redlocktest needs of a test.

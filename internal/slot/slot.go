@@ -32,6 +32,9 @@ func Of(key string) int { return int(crc16(hashed(key))) % slots }
 // Tag is a text that, as a hash tag, puts a name into the slot of key.
 func Tag(key string) string { return tags()[Of(key)] }
 
+// Tags are such texts, one for each slot.
+func Tags() *[slots]string { return tags() }
+
 // hashed is the part of a key that decides its slot: what is between the first { and
 // the next }, if there is anything, or all of it
 // (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags).

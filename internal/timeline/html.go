@@ -19,7 +19,7 @@ const maxCloseUps = 3
 func HTML(w io.Writer, r Run) error {
 	r = r.ordered()
 	var text bytes.Buffer
-	if err := Text(&text, Run{Nodes: r.Nodes, Clients: r.Clients, End: r.End, Events: r.Events, Violations: r.Violations}); err != nil {
+	if err := Text(&text, Run{Nodes: r.Nodes, Clients: r.Clients, End: r.End, Events: r.Events, Violations: r.Violations, Verdict: r.Verdict}); err != nil {
 		return err
 	}
 	p := page{title: clean(r.Title), command: clean(r.Command), verdict: verdict(r), text: text.String()}

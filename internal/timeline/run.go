@@ -22,6 +22,7 @@ type Run struct {
 	End        time.Duration
 	Events     []history.Event // in any order
 	Violations []history.Violation
+	Verdict    string // one line on what became of the run; defaults to the number of violations
 }
 
 // ordered returns r with events and violations in the order of time, in slices of

@@ -58,10 +58,12 @@ func lockName(client, op int) string {
 
 // verdict says in a line what became of the run.
 func verdict(r Run) string {
-	switch n := len(r.Violations); n {
-	case 0:
+	switch n := len(r.Violations); {
+	case r.Verdict != "":
+		return clean(r.Verdict)
+	case n == 0:
 		return "no violation"
-	case 1:
+	case n == 1:
 		return "1 violation"
 	default:
 		return fmt.Sprintf("%d violations", n)

@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 )
 
@@ -34,29 +35,40 @@ type statements struct {
 	schema string // makes the table
 	raise  string // raises the stored token and locks its row
 	read   string // reads the token under that lock; empty where raise returns it
+	hex    bool   // takes a name as hexadecimal digits
 }
 
 // Names are compared byte by byte, whatever the database's collation. MySQL pads
 // text with blanks to compare it, under utf8mb4_bin too, and so would take "a" and
 // "a " for one resource.
+//
+// A resource has one row for all connections. PostgreSQL and MySQL convert a text from
+// the character set that a connection declares, and under two of them "Zürich" would be
+// two rows, of which one does not know the other's tokens. A driver's []byte is no way
+// out: go-sql-driver sends it as a text to prepared statements. So a name travels as
+// hexadecimal digits, which are the same in all character sets (MySQL computes in
+// character_set_connection, which may have two or four bytes for a digit; hence the
+// conversion to ascii).
 var dialects = map[Dialect]statements{
 	PostgreSQL: {
+		hex: true,
 		schema: `CREATE TABLE IF NOT EXISTS %s (
 	resource TEXT COLLATE "C" NOT NULL PRIMARY KEY,
 	token BIGINT NOT NULL
 )`,
-		raise: `INSERT INTO %s AS f (resource, token) VALUES ($1, $2)
+		raise: `INSERT INTO %s AS f (resource, token) VALUES (convert_from(decode($1, 'hex'), 'UTF8'), $2)
 ON CONFLICT (resource) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token)
 RETURNING token`,
 	},
 	MySQL: {
+		hex: true,
 		schema: `CREATE TABLE IF NOT EXISTS %s (
 	resource VARBINARY(255) NOT NULL PRIMARY KEY,
 	token BIGINT NOT NULL
 ) ENGINE = InnoDB`,
-		raise: `INSERT INTO %s (resource, token) VALUES (?, ?)
+		raise: `INSERT INTO %s (resource, token) VALUES (UNHEX(CONVERT(? USING ascii)), ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(token, ?)`,
-		read: `SELECT token FROM %s WHERE resource = ? FOR UPDATE`,
+		read: `SELECT token FROM %s WHERE resource = UNHEX(CONVERT(? USING ascii)) FOR UPDATE`,
 	},
 	SQLite: {
 		schema: `CREATE TABLE IF NOT EXISTS %s (
@@ -81,6 +93,9 @@ func (s statements) on(table string) statements {
 
 // run returns the highest token that the resource has seen, this one among them.
 func (s statements) run(ctx context.Context, tx *sql.Tx, resource string, token int64) (highest int64, err error) {
+	if s.hex {
+		resource = hex.EncodeToString([]byte(resource))
+	}
 	if s.read == "" {
 		err = tx.QueryRowContext(ctx, s.raise, resource, token).Scan(&highest)
 		return highest, err

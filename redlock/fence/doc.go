@@ -17,8 +17,13 @@
 //	if err := guard.Check(ctx, tx, "invoice:42", lock.FencingToken()); err != nil {
 //		return err // errors.Is(err, fence.ErrStaleToken): somebody else has the lock
 //	}
-//	… // the writes, in tx
+//	… // the writes, in tx; after an error of any of them return, and roll back
 //	return tx.Commit()
+//
+// In a function that redlock.Redlock.Do runs, redlock.FromContext(ctx, "invoice:42") is the
+// lock. A guard needs no look at the clock, such as redlock.Lock.Valid: it refuses what
+// comes too late, whatever the holder believes. For what no guard protects, call Valid
+// right before each action.
 //
 // A token means something beside other tokens of the same lock only. So a resource is
 // written under one lock, and the lock's key is a good name for it.

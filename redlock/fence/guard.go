@@ -88,8 +88,16 @@ var errUnmade = errors.New("fence: a Guard is made by New")
 //     token is nothing.
 //   - an invalid argument, which the error names: tx is nil; resource is empty, has
 //     more than 255 bytes, a NUL or is not UTF-8; token is not from 1 to 2^53-1.
-//     Nothing was sent. Resources are told apart byte by byte: "a", "A" and "a " are
-//     three.
+//     Nothing was sent. Resources are told apart byte by byte, whatever the character
+//     set of the connection: "a", "A" and "a " are three. A PostgreSQL database in
+//     another encoding than UTF-8 refuses a resource that it has no characters for.
+//
+// After an error of any later statement tx must be rolled back too. The database may
+// have ended the transaction, and the check with it, while the sql.Tx goes on: each
+// further statement then commits on its own, also after a newer holder's write. MySQL
+// and MariaDB end the transaction of a deadlock's victim, SQLite that of a write which is
+// cancelled. Returning at each error with a deferred tx.Rollback, as in the example, is
+// safe. To try again, begin a new transaction and Check there.
 //
 // A rollback, also one to a savepoint that is older than the Check, makes the
 // resource forget this token; what was written under it goes with it. A statement that

@@ -42,13 +42,13 @@ func TestStatements(t *testing.T) {
 	}{
 		{PostgreSQL, "",
 			"CREATE TABLE IF NOT EXISTS redlock_fence (\n\tresource TEXT COLLATE \"C\" NOT NULL PRIMARY KEY,\n\ttoken BIGINT NOT NULL\n)",
-			[]asked{{"INSERT INTO redlock_fence AS f (resource, token) VALUES ($1, $2)\n" +
-				"ON CONFLICT (resource) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token)\nRETURNING token", []any{"r", int64(7)}}}},
+			[]asked{{"INSERT INTO redlock_fence AS f (resource, token) VALUES (convert_from(decode($1, 'hex'), 'UTF8'), $2)\n" +
+				"ON CONFLICT (resource) DO UPDATE SET token = GREATEST(f.token, EXCLUDED.token)\nRETURNING token", []any{"72", int64(7)}}}},
 		{MySQL, "s.t",
 			"CREATE TABLE IF NOT EXISTS s.t (\n\tresource VARBINARY(255) NOT NULL PRIMARY KEY,\n\ttoken BIGINT NOT NULL\n) ENGINE = InnoDB",
 			[]asked{
-				{"INSERT INTO s.t (resource, token) VALUES (?, ?)\nON DUPLICATE KEY UPDATE token = GREATEST(token, ?)", []any{"r", int64(7), int64(7)}},
-				{"SELECT token FROM s.t WHERE resource = ? FOR UPDATE", []any{"r"}},
+				{"INSERT INTO s.t (resource, token) VALUES (UNHEX(CONVERT(? USING ascii)), ?)\nON DUPLICATE KEY UPDATE token = GREATEST(token, ?)", []any{"72", int64(7), int64(7)}},
+				{"SELECT token FROM s.t WHERE resource = UNHEX(CONVERT(? USING ascii)) FOR UPDATE", []any{"72"}},
 			}},
 		{SQLite, "t",
 			"CREATE TABLE IF NOT EXISTS t (\n\tresource TEXT COLLATE BINARY NOT NULL PRIMARY KEY,\n\ttoken INTEGER NOT NULL\n)",

@@ -25,6 +25,9 @@ func (m *Master) JumpClock(d time.Duration) {
 // tell answers TIME where the clock was stepped, of which miniredis knows nothing. It is
 // a miniredis hook.
 func (m *Master) tell(p *server.Peer, command string, args ...string) (done bool) {
+	if m.refuse(p) {
+		return true
+	}
 	m.mu.Lock()
 	switch command {
 	case "MULTI":

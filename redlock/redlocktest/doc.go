@@ -53,7 +53,9 @@
 //
 // miniredis stands for one Redis server whose replies are right; it does not
 // persist, replicate or evict, and its INFO lacks most lines. Tests about those need
-// a real redis-server.
+// a real redis-server. On a 32-bit platform miniredis cuts the numbers that a script
+// returns to 32 bits, so locks with Config.Fencing, and waiting in a queue, do not work
+// there; TryAcquire without tokens does.
 //
 // [miniredis]: https://pkg.go.dev/github.com/alicebob/miniredis/v2
 package redlocktest

@@ -116,6 +116,28 @@ func (f *flow) peek() (packet, bool) {
 	return f.packets[0], true
 }
 
+// hasEnded reports whether the next that arrives is the end, and has arrived.
+func (f *flow) hasEnded() bool {
+	select {
+	case <-f.closed:
+		return true
+	default:
+	}
+	next, ok := f.peek()
+	if !ok || !next.end || time.Until(next.due) > 0 {
+		return false
+	}
+	if f.path == nil {
+		return true
+	}
+	select {
+	case <-f.path.gate(f.direction):
+		return true
+	default:
+		return false
+	}
+}
+
 // drop removes the first packet, unless it has been lost meanwhile.
 func (f *flow) drop() bool {
 	f.mu.Lock()

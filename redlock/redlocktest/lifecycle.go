@@ -72,6 +72,18 @@ func (m *Master) FailOver() error {
 	return m.start(newIdentity(InitialUptime).continues(m.self().replID))
 }
 
+// PromotedFrom makes the master one that was a replica of another for a while and has been
+// promoted: by INFO it has been up for [InitialUptime], has a new run_id and
+// master_replid, and in master_replid2 the other's master_replid. Its memory and its
+// connections stay as they are; a test that needs the other's keys puts them in by
+// [Master.Miniredis].
+func (m *Master) PromotedFrom(old *Master) {
+	next := newIdentity(InitialUptime).continues(old.self().replID)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.identity = next
+}
+
 // forget empties the memory.
 func (m *Master) forget() error {
 	m.redis.FlushAll()
@@ -187,6 +199,9 @@ func (m *Master) auth() []string {
 func (m *Master) execute(commands ...[]string) string {
 	var reply bytes.Buffer
 	peer := server.NewPeer(bufio.NewWriter(&reply))
+	m.mu.Lock()
+	m.own = peer
+	m.mu.Unlock()
 	for _, c := range commands {
 		reply.Reset()
 		m.server.Dispatch(peer, c)

@@ -48,6 +48,8 @@ type Master struct {
 	identity identity
 	stepped  time.Duration         // the clock, by now
 	queueing map[*server.Peer]bool // where a transaction has begun
+	refusal  string                // answers every command; empty: none
+	own      *server.Peer          // whose commands it does not answer; nil: nobody's
 	commands [][]string
 	observer func(Exchange)
 }

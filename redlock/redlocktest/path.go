@@ -21,6 +21,7 @@ type Path struct {
 
 	mu       sync.Mutex // never held while anything blocks
 	refused  bool
+	leads    *Master       // where new connections lead; nil: to the path's own master
 	requests chan struct{} // closed while what is sent to the master travels
 	replies  chan struct{} // the same for what the master sends
 	shape    func(Direction) (delay time.Duration, lost bool)
@@ -92,6 +93,15 @@ func (p *Path) Refuse(refused bool) {
 	p.refused = refused
 }
 
+// Lead makes new connections lead to another master, as they do when the address that
+// the client dials has moved to another server; the path's own master ends that. Those
+// that are open stay where they are.
+func (p *Path) Lead(to *Master) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leads = to
+}
+
 // Break cuts the path's connections, and with them what is under way on them. The
 // client notices when it next reads; new connections are as before.
 func (p *Path) Break() {
@@ -160,12 +170,15 @@ func (p *Path) dial(ctx context.Context) (net.Conn, error) {
 		}
 	}
 	p.mu.Lock()
-	refused := p.refused
+	refused, to := p.refused, p.leads
 	p.mu.Unlock()
+	if to == nil {
+		to = p.master
+	}
 	if refused {
 		return fail(os.NewSyscallError("connect", syscall.ECONNREFUSED))
 	}
-	return p.master.dialInProcess(ctx, p)
+	return to.dialInProcess(ctx, p)
 }
 
 // await waits for c as long as ctx lives, and the master: a client that is closed

@@ -95,6 +95,11 @@ func (c *virtualConn) Close() error {
 	return err
 }
 
+// Ended reports whether the client would read the end of the connection next. A dialer
+// that is to let go-redis look at pooled connections in advance, as it does at sockets,
+// wraps the connection in one whose SyscallConn fails then.
+func (c *virtualConn) Ended() bool { return c.closed.Load() || c.link.replies.hasEnded() }
+
 func (c *virtualConn) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(10, 255, 255, 254)} }
 func (c *virtualConn) RemoteAddr() net.Addr { return c.remote }
 

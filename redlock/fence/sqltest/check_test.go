@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,6 +110,41 @@ func TestResourcesAreToldApartByteByByte(t *testing.T) {
 			require.Equal(s, int64(len(names)-i), s.stored(name), "%q", name)
 		}
 	})
+}
+
+// A resource has one row, whatever character sets the connections of its writers use.
+func TestCheckFindsAResourceUnderEveryCharacterSet(t *testing.T) {
+	names := []string{"Zürich", "Z\u00fcrich ", "東京", "\U0001F512"}
+	run(t, slices.DeleteFunc(slices.Clone(settings), func(s setting) bool {
+		// pgx itself refuses other encodings in its simple protocol.
+		return s.engine.charsets == nil || s.level == sql.LevelDefault && s.engine == &postgres
+	}), func(s *store) {
+		for i, charset := range s.engine.charsets {
+			other := *s
+			other.db = s.engine.open(s.T, s.options+charset)
+			older, newer := first+int64(2*i), first+int64(2*i+1)
+			for _, name := range names {
+				require.NoError(s, s.try(name, newer))
+				other.refused(other.checkAlone(name, older), older, newer)
+				require.NoError(s, other.checkAlone(name, newer), "%s %q", charset, name)
+				require.Equal(s, newer, s.stored(name), "%s %q", charset, name)
+			}
+			require.NoError(s, other.db.Close())
+		}
+		rows := 0
+		require.NoError(s, s.db.QueryRowContext(s.ctx, "SELECT count(*) FROM "+s.fence).Scan(&rows))
+		require.Equal(s, len(names), rows)
+	})
+}
+
+// checkAlone commits a check and writes nothing.
+func (s *store) checkAlone(resource string, token int64) error {
+	h := s.begin(resource, token)
+	if err := h.check(); err != nil {
+		h.rollback()
+		return err
+	}
+	return h.commit()
 }
 
 func TestTableInAnotherSchema(t *testing.T) {

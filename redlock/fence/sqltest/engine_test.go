@@ -25,6 +25,10 @@ type engine struct {
 	id      string               // of the session; empty where waiting cannot be seen
 	again   func(err error) bool // the database asks for another try
 
+	// charsets are driver options under which the server takes a connection's text for
+	// something else than UTF-8, or computes with it in another character set.
+	charsets []string
+
 	// waits tells whether the session with that id waits for a lock.
 	waits func(ctx context.Context, db *sql.DB, id int64) (bool, error)
 }

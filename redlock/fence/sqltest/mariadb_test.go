@@ -38,6 +38,10 @@ var mariadb = engine{
 		// Deadlock; record has changed since last read (innodb_snapshot_isolation).
 		return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1020)
 	},
+	charsets: []string{
+		"&character_set_connection=latin1", "&character_set_connection=utf16", "&character_set_connection=ascii",
+		"&character_set_client=latin1", "&character_set_client=latin1&interpolateParams=true", "&character_set_client=cp1251",
+	},
 }
 
 // startMariaDB starts a server that keeps its data in no safe place.

@@ -30,6 +30,7 @@ var postgres = engine{
 		var e *pgconn.PgError
 		return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
 	},
+	charsets: []string{" client_encoding=LATIN1", " client_encoding=WIN1251"},
 }
 
 // startPostgres starts a server that keeps its data in no safe place.

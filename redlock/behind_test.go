@@ -1,0 +1,204 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// forgetful is a client's hook under which a server does not do some commands of the first
+// batch: because it does not know their scripts, as if it had lost them and other clients
+// had brought it those of the other commands in between; or because it fails.
+type forgetful struct {
+	undone uint // bit i: command i
+	fails  bool
+	over   bool
+}
+
+func (f *forgetful) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *forgetful) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		f.forget([]redis.Cmder{cmd})
+		return next(ctx, cmd)
+	}
+}
+
+func (f *forgetful) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		f.forget(cmds)
+		return next(ctx, cmds)
+	}
+}
+
+func (f *forgetful) forget(cmds []redis.Cmder) {
+	scripts := 0
+	for _, cmd := range cmds {
+		args := cmd.Args()
+		if verb, _ := args[0].(string); !strings.HasPrefix(verb, "eval") {
+			continue
+		}
+		switch {
+		case f.over || f.undone>>scripts&1 == 0:
+		case f.fails:
+			args[2] = 1000 // more keys than there are
+		default:
+			args[1] = strings.Repeat("0", 40)
+		}
+		scripts++
+	}
+	f.over = f.over || scripts > 0
+}
+
+// gated is a carrier that keeps its first batch until the gate opens, and then drops it:
+// all calls that were submitted behind it are one batch.
+type gated struct {
+	*pinned
+	kept, gate chan struct{}
+	open       bool
+}
+
+func (g *gated) Carry(ctx context.Context, batch []*call) {
+	if !g.open {
+		close(g.kept)
+		<-g.gate
+		g.open = true
+		for _, c := range batch {
+			c.Fail(errNoScript)
+		}
+		return
+	}
+	g.take()
+	g.exchange(ctx, batch)
+}
+
+func (g *gated) Rest() { g.rest() }
+
+// sendTogether sends operations on a key in one batch, and returns when nothing is left
+// to be sent again. A digit is the value's number, 0 for none; + is a queue entry.
+func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *forgetful) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
+	defer client.Close()
+	client.AddHook(hook)
+	clk := clock.Skewed(clock.System(), 100, 0) // pending deliveries are sent again soon
+	r, err := New([]redis.UniversalClient{client}, Config{Fencing: true, Clock: clk})
+	require.NoError(t, err)
+	defer r.Close()
+	conn := &gated{pinned: pin(client, r.guard.at(0, "node", server.Addr()), "", time.Second), kept: make(chan struct{}), gate: make(chan struct{})}
+	conn.wire.loaded = map[string]bool{}
+	for _, s := range []*script{&proposeScript, &extendScript, &releaseScript, &queueScript} {
+		conn.wire.loaded[s.sha1] = true
+	}
+	group := quorum.NewGroup([]quorum.Carrier[command]{conn}, clk, time.Hour)
+	group.Start(quorum.Spec[command]{Op: command{kind: kindInspect}})
+	<-conn.kept
+
+	w := r.newWait("key")
+	kinds := map[string]kind{
+		"propose": kindAcquire, "try": kindAcquire, "topup": kindTopUp, "extend": kindExtend, "release": kindRelease,
+		"cleanup": kindCleanUp, "stand": kindStand, "leave": kindLeave, "force": kindForce,
+	}
+	var sent sync.WaitGroup
+	for _, op := range strings.Fields(ops) {
+		name, queues := strings.CutPrefix(op, "+")
+		value := strings.TrimSuffix("value "+name[len(name)-1:], "value 0")
+		c := command{
+			kind: kinds[name[:len(name)-1]], resource: "key", key: "key", value: value, ttl: int64(time.Hour / time.Millisecond), queue: queueOf("key"),
+		}
+		if c.kind <= kindExtend {
+			c.fence, err = r.newFence("key", "key")
+			require.NoError(t, err)
+		}
+		if queues && (c.kind == kindLeave || c.kind == kindRelease) {
+			w.finish() // a caller that leaves does this first
+		}
+		if queues {
+			c.stance = w.stance("")
+			if c.kind >= kindStand {
+				c.stance.old = value
+			}
+		}
+		spec := quorum.Spec[command]{Op: c, All: true, Done: func(*quorum.Round[command]) { sent.Done() }}
+		if c.kind >= kindRelease && value != "" || c.kind == kindLeave {
+			spec.KeepUntil = clk.Now().Add(time.Hour)
+		}
+		sent.Add(1)
+		group.Start(spec)
+	}
+	close(conn.gate)
+	sent.Wait()
+	group.Close(time.Hour)
+}
+
+// A server can lose its scripts, and learn some of them again from other clients in the
+// middle of a batch. Whichever calls of a batch it does not know then, in the end nothing
+// is there but what the same calls in their order leave: no key of ours and no queue entry.
+// So it is where a server fails for a moment, and calls are repeated behind later ones.
+func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
+	const theirs = "0123456789abcdef key"
+	server := miniredis.RunT(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
+	defer admin.Close()
+	for _, s := range []*script{&proposeScript, &extendScript, &releaseScript, &queueScript} {
+		require.NoError(t, admin.ScriptLoad(t.Context(), s.text).Err())
+	}
+	for _, ops := range []string{
+		"propose1 cleanup1",
+		"propose1 release1",
+		"topup1 release1",
+		"topup1 force1",
+		"propose1 propose1 release1",
+		"propose1 cleanup1 propose2 cleanup2",
+		"propose1 extend1 release1",
+		"+stand0 +leave0",
+		"+stand0 +release1",
+		"+stand1 +leave1",
+		"+stand1 +stand1 +release2",
+		"+try1 +stand1 +leave1",
+		"+try1 +leave1",
+		"+try1 +release1",
+		"+stand0 +try1 +release1",
+		"+try1 +stand1 +try2 +release2",
+		"+try1 +stand1 +try2 +stand2 +leave2",
+		"+topup1 +release1",
+		"+topup1 +leave0 release1",
+	} {
+		for _, at := range []string{"a free key", "a held key", "a key that somebody waits for", "a held key that somebody waits for"} {
+			for undone := uint(1); undone < 1<<len(strings.Fields(ops)); undone++ {
+				for _, fails := range []bool{false, true} {
+					what := fmt.Sprintf("%s at %s, %b undone, fails %t", ops, at, undone, fails)
+					server.FlushAll()
+					if strings.Contains(at, "held") {
+						require.NoError(t, server.Set("key", "theirs"))
+					}
+					if strings.Contains(at, "waits") {
+						_, err := server.ZAdd("redlock:queue:{key}", float64(time.Now().UnixMicro()), theirs)
+						require.NoError(t, err)
+						require.NoError(t, server.Set("redlock:queued:{key}", "1"))
+					}
+					sendTogether(t, server, ops, &forgetful{undone: undone, fails: fails})
+
+					value, _ := server.Get("key")
+					assert.Contains(t, []string{"", "theirs"}, value, "%s: the key stays", what)
+					members, _ := server.ZMembers("redlock:queue:{key}")
+					for _, m := range members {
+						assert.Equal(t, theirs, strings.TrimPrefix(m, "@"), "%s: the entry stays", what)
+					}
+					assert.Equal(t, len(members) > 0, server.Exists("redlock:queued:{key}"), "%s: the flag", what)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+var errImpatient = errors.New("the boss is impatient")
+
+// impatient is a context that ends after d, with a cause.
+func impatient(b *bed, d time.Duration) context.Context {
+	c, cancel := context.WithTimeoutCause(ctx, d, errImpatient)
+	b.Cleanup(cancel)
+	return c
+}
+
+// assertCancelled asserts that err matches the cause of the caller's context and no
+// reason, as no complete attempt found one.
+func assertCancelled(t *testing.T, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, errImpatient)
+	for _, reason := range []error{redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrNotHeld, redlock.ErrExpired} {
+		assert.NotErrorIs(t, err, reason)
+	}
+}
+
+// The masters are healthy and the key is free: that the caller leaves before they have
+// answered is no failure of theirs.
+func TestAcquireCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
+	for name, cfg := range map[string]redlock.Config{"plain": {}, "fair": {Fair: true}, "fencing": {Fencing: true}} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 5, cfg, func(b *bed) {
+				b.warm()
+				b.delay(10*time.Millisecond, 10*time.Millisecond)
+				_, err := b.lock.TryAcquire(impatient(b, 5*time.Millisecond), key, ttl)
+				assertCancelled(t, err)
+				assert.Equal(t, `redlock: acquire "orders": the boss is impatient: 0 of 5 nodes granted, 3 needed`, text(err)[:80])
+
+				_, err = b.lock.Acquire(impatient(b, 5*time.Millisecond), key, ttl)
+				assertCancelled(t, err)
+				var failed *redlock.QuorumError
+				require.ErrorAs(b, err, &failed)
+				assert.NoError(t, failed.Reason)
+				assert.Len(t, failed.Nodes, 5)
+				time.Sleep(time.Second)
+				assert.Empty(t, b.has(key))
+			})
+		})
+	}
+}
+
+// What was certain without the cancellation is found: the votes that are in decide.
+func TestAcquireCancelledAfterTheDecisionHasItsReason(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		c, cancel := context.WithCancelCause(ctx)
+		cancel(nil)
+		_, err := b.lock.TryAcquire(c, key, ttl)
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.NotErrorIs(t, err, redlock.ErrNoQuorum, "nobody was asked")
+
+		// The context ends in the clean-up after the decision.
+		b.steal(key, ttl, 0, 1, 2)
+		b.delay(0, 10*time.Millisecond)
+		_, err = b.lock.TryAcquire(impatient(b, 15*time.Millisecond), key, ttl)
+		assert.ErrorIs(t, err, errImpatient)
+		assert.ErrorIs(t, err, redlock.ErrHeld)
+	})
+}
+
+// The first attempt finds the key held after 20 ms. Whenever the context ends after that, in
+// a later attempt too, the key was held.
+func TestAcquireCancelledInALaterAttemptHasTheReasonOfTheLastComplete(t *testing.T) {
+	cutShort := 0
+	for ends := 21 * time.Millisecond; ends < 120*time.Millisecond; ends += time.Millisecond {
+		virtually(t, 3, redlock.Config{}, func(b *bed) {
+			b.warm()
+			b.delay(10*time.Millisecond, 10*time.Millisecond)
+			b.steal(key, 60*time.Millisecond, 0, 1, 2)
+			l, err := b.lock.Acquire(impatient(b, ends), key, ttl)
+			if err == nil {
+				require.NoError(b, l.Release(ctx))
+				return
+			}
+			cutShort++
+			assert.ErrorIs(b, err, errImpatient)
+			assert.ErrorIs(b, err, redlock.ErrHeld, "the context ends after %v", ends)
+			assert.NotErrorIs(b, err, redlock.ErrNoQuorum)
+		})
+	}
+	assert.NotZero(t, cutShort)
+}
+
+// The sibling that is first in line has not been answered, so that nobody knows why it
+// waits.
+func TestAcquireCancelledInTheLineBehindAnAttemptHasNoReason(t *testing.T) {
+	virtually(t, 3, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.delay(50*time.Millisecond, 50*time.Millisecond)
+		first := make(chan error, 1)
+		go func() {
+			l, err := b.lock.Acquire(ctx, key, ttl)
+			if err == nil {
+				defer func() { _ = l.Release(ctx) }()
+				time.Sleep(time.Second)
+			}
+			first <- err
+		}()
+		b.settle()
+		_, err := b.lock.Acquire(impatient(b, 20*time.Millisecond), key, ttl)
+		assertCancelled(t, err)
+		assert.Equal(t, `redlock: acquire "orders": the boss is impatient`, text(err))
+		time.Sleep(100 * time.Millisecond)
+		_, err = b.lock.Acquire(impatient(b, 20*time.Millisecond), key, ttl)
+		assert.ErrorIs(t, err, errImpatient)
+		assert.ErrorIs(t, err, redlock.ErrHeld, "by the sibling")
+		require.NoError(t, <-first)
+	})
+}
+
+func TestExtendCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		l := b.acquire(key, ttl)
+		b.delay(10*time.Millisecond, 10*time.Millisecond)
+		until := l.Until()
+		err := l.Extend(impatient(b, 5*time.Millisecond), time.Minute)
+		assertCancelled(t, err)
+		assert.Equal(t, until, l.Until())
+		assert.NoError(t, l.Context().Err())
+		require.NoError(t, l.Release(ctx))
+	})
+}
+
+func TestForceReleaseCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.acquire(key, ttl)
+		b.settle()
+		seen, err := b.lock.Inspect(ctx, key)
+		require.NoError(t, err)
+		b.delay(10*time.Millisecond, 10*time.Millisecond)
+		_, err = b.lock.ForceRelease(impatient(b, 5*time.Millisecond), seen)
+		assertCancelled(t, err)
+		time.Sleep(time.Second)
+		assert.Empty(t, b.has(key))
+	})
+}
+
+// With too many masters dead the votes that are in say so, even if the caller leaves.
+func TestForceReleaseCancelledWithoutAMajorityIsALossOfQuorum(t *testing.T) {
+	virtually(t, 5, redlock.Config{}, func(b *bed) {
+		b.warm()
+		b.acquire(key, ttl)
+		b.settle()
+		seen, err := b.lock.Inspect(ctx, key)
+		require.NoError(t, err)
+		b.masters.Kill(0, 1, 2)
+		_, _ = b.lock.TryAcquire(ctx, "other", ttl) // finds the connections broken
+		b.delay(10*time.Millisecond, 10*time.Millisecond)
+		_, err = b.lock.ForceRelease(impatient(b, 5*time.Millisecond), seen)
+		assert.ErrorIs(t, err, errImpatient)
+		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
+	})
+}
+
+// A round that its caller left is not decided by votes: Trace says so.
+func TestTraceOfACancelledRoundIsOpen(t *testing.T) {
+	traces := make(chan redlock.Trace, 100)
+	cfg := redlock.Config{Trace: func(tr redlock.Trace) { traces <- tr }}
+	virtually(t, 3, cfg, func(b *bed) {
+		b.warm()
+		b.delay(10*time.Millisecond, 10*time.Millisecond)
+		_, err := b.lock.TryAcquire(impatient(b, 5*time.Millisecond), key, ttl)
+		assertCancelled(t, err)
+		time.Sleep(time.Second)
+		for range len(traces) {
+			tr := <-traces
+			if tr.Op == "acquire" && tr.Key == key {
+				assert.Equal(t, quorum.Open, tr.Outcome)
+				return
+			}
+		}
+		t.Error("no trace")
+	})
+}
+
+// A second proposal has what the first has left of NodeTimeout. Nobody left when that
+// was over.
+func TestAcquireWhoseSecondProposalRanOutOfTimeSaysSo(t *testing.T) {
+	virtually(t, 3, redlock.Config{Fencing: true}, func(b *bed) {
+		b.warm()
+		ahead := time.Now().Add(time.Hour).UnixMicro()
+		for i := range 3 {
+			require.NoError(t, b.masters.Master(i).Miniredis().Set(fenceKey, strconv.FormatInt(ahead, 10)))
+		}
+		b.delay(60*time.Millisecond, 60*time.Millisecond)
+		start := time.Now()
+		_, err := b.lock.TryAcquire(ctx, key, ttl)
+		assert.GreaterOrEqual(t, time.Since(start), nodeTimeout)
+		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.Contains(t, text(err), "no answer within 80ms")
+		assert.NotContains(t, text(err), "the caller left")
+	})
+}

@@ -1,0 +1,62 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A lane keeps a connection to each shard of a Cluster, which it gets from the shard's own
+// client. The hooks of that client see every command; those that were added to the
+// ClusterClient itself see none. Most only watch. One that changes keys would be missed:
+// clients with it and clients without it would each hold a key of their own.
+
+var errKeyHook = errors.New("has a hook of its own that changes a command's key: its hooks do not see the commands " +
+	"of locks; add it to the shards' clients with OnNewNode, or use Config.KeyPrefix")
+
+// changesKeys reports whether a hook of the ClusterClient itself changes the key of SET. It
+// sends a command through the hooks, the last of which keeps it from being sent.
+func changesKeys(client *redis.ClusterClient) bool {
+	stop := &stopHook{}
+	client.AddHook(stop)
+	ctx := context.WithValue(context.Background(), stop, true)
+	changed := false
+	send := func(run func(cmd redis.Cmder)) {
+		const key = "redlock:hooks"
+		cmd := newSet()
+		cmd.fill(&command{key: key, value: "none", ttl: int64(1)}, true)
+		run(cmd)
+		changed = changed || cmd.Args()[1] != any(key)
+	}
+	send(func(cmd redis.Cmder) { _ = client.Process(ctx, cmd) })
+	send(func(cmd redis.Cmder) {
+		pipe := client.Pipeline()
+		_ = pipe.Process(ctx, cmd)
+		_, _ = pipe.Exec(ctx)
+	})
+	return changed
+}
+
+// stopHook stops the commands whose context carries it. go-redis cannot remove a hook.
+type stopHook struct{ _ byte } // not of size 0: two of them must differ
+
+func (s *stopHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *stopHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if ctx.Value(s) != nil {
+			return nil
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (s *stopHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if ctx.Value(s) != nil {
+			return nil
+		}
+		return next(ctx, cmds)
+	}
+}

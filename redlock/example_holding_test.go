@@ -1,0 +1,155 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// The pattern for most work under a lock: it ends with its caller or with the lock,
+// whichever is first. Do is the same in one call.
+func ExampleLock_Context() {
+	locks, err := redlock.Open(masters, redlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	handle := func(ctx context.Context, work func(context.Context) error) error {
+		lock, err := locks.Acquire(ctx, "thumbnails", 10*time.Second)
+		if err != nil {
+			return err
+		}
+		defer lock.Release(ctx) // also stops KeepAlive
+		lock.KeepAlive()
+
+		held, cancel := context.WithCancelCause(lock.Context()) // ends with the lock …
+		defer cancel(nil)
+		stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) }) // … or with ctx
+		defer stop()
+		return work(held)
+	}
+
+	gone := errors.New("the client is gone")
+	request, end := context.WithCancelCause(context.Background())
+	err = handle(request, func(ctx context.Context) error {
+		end(gone)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	fmt.Println(err)
+	// Output:
+	// the client is gone
+}
+
+// Nothing renews this lock, and its context ends at the end of validity.
+func ExampleLock_Context_expired() {
+	locks, err := redlock.Open(masters, redlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	lock, err := locks.TryAcquire(context.Background(), "blink", 20*time.Millisecond)
+	if err != nil {
+		log.Fatal(err)
+	}
+	<-lock.Context().Done()
+	fmt.Println(context.Cause(lock.Context()))
+	// Output:
+	// redlock: validity has ended
+}
+
+// A look at the clock before each action, for a process that may be stopped for longer
+// than its lock lives.
+func ExampleLock_Valid() {
+	locks, err := redlock.Open(masters, redlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+	ctx := context.Background()
+
+	lock, err := locks.TryAcquire(ctx, "valve", 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for step := range 2 {
+		if !lock.Valid() {
+			fmt.Println("stop:", context.Cause(lock.Context()))
+			break
+		}
+		fmt.Println("step", step)
+	}
+	fmt.Println(lock.Release(ctx), lock.Valid())
+	// Output:
+	// step 0
+	// step 1
+	// <nil> false
+}
+
+func ExampleFromContext() {
+	locks, err := redlock.Open(masters, redlock.Config{Fencing: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	// A function that writes finds the lock in its context.
+	write := func(ctx context.Context) error {
+		lock, ok := redlock.FromContext(ctx, "invoice:42")
+		if !ok {
+			return errors.New("invoice:42 is not locked")
+		}
+		fmt.Println("with a token:", lock.FencingToken() > 0) // guard.Check(ctx, tx, lock.Key(), lock.FencingToken())
+		return nil
+	}
+	fmt.Println(locks.Do(context.Background(), "invoice:42", 10*time.Second, write))
+	fmt.Println(write(context.Background()))
+	// Output:
+	// with a token: true
+	// <nil>
+	// invoice:42 is not locked
+}
+
+// A handler whose message comes again after an error. The work was done under the lock,
+// and the masters die before it is released: to do it again would be wrong.
+func ExampleRedlock_Do_retry() {
+	m, err := redlocktest.New(3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	locks, err := redlock.Open(m.URLs(), redlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	handle := func(ctx context.Context) error {
+		done := false
+		err := locks.Do(ctx, "mail:7", 5*time.Second, func(context.Context) error {
+			fmt.Println("mail 7 is sent")
+			done = true
+			m.Kill(0, 1)
+			return nil
+		})
+		lost := errors.Is(err, redlock.ErrNotHeld) || errors.Is(err, redlock.ErrExpired) || errors.Is(err, redlock.ErrClosed)
+		var failed *redlock.QuorumError
+		if done && !lost && errors.As(err, &failed) && failed.Op == "release" {
+			fmt.Println("not released:", errors.Is(err, redlock.ErrNoQuorum))
+			return nil // done, and under the lock to its end
+		}
+		return err
+	}
+	fmt.Println(handle(context.Background()))
+	// Output:
+	// mail 7 is sent
+	// not released: true
+	// <nil>
+}

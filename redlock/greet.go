@@ -1,0 +1,91 @@
+package redlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// greeting is what a lane says before a batch where it is not sure of the connection. As
+// nothing of the batch is sent before it is answered, a greeting that fails may be
+// repeated on another connection. It is HELLO without arguments, which changes nothing and
+// which every user may send. Any answer will do, an error too.
+func greeting() redis.Cmder { return newQuestion(nil, "hello") }
+
+// idleTooLong is for how long a lane may rest before it no longer trusts what the pool
+// gives it. Load balancers and firewalls drop connections that were idle for half a minute
+// or more, most without telling either end.
+const idleTooLong = 10 * time.Second
+
+// negotiates reports whether the client's connections negotiate maintenance notifications,
+// until a server refuses them. go-redis then writes to the client's options, under a lock
+// of which each Conn has another. The options are read as WithTimeout copies them, under
+// the client's own lock.
+func negotiates(client *redis.Client) bool {
+	opt := beside(client).Options()
+	m := opt.MaintNotificationsConfig
+	return opt.Protocol == 3 && m != nil && m.Mode != maintnotifications.ModeDisabled
+}
+
+// greet makes sure of the connection before a batch, where there is reason to. After an
+// error nothing of the batch was sent.
+func (p *pinned) greet(ctx context.Context) error {
+	if p.garbled {
+		if err := p.probe(ctx); unanswered(err) && !neverSent(err) {
+			return err
+		}
+		p.garbled = false
+	}
+	if p.negotiate {
+		// The client itself makes the first connection, and writes to its options under
+		// its own lock. A Conn that connects later finds nothing left to write.
+		if err := p.client.Process(ctx, greeting()); unanswered(err) {
+			return err
+		}
+		p.negotiate = false
+	}
+	if p.doubtful {
+		p.doubtful = false
+		return p.revive(ctx)
+	}
+	return nil
+}
+
+// revive finds a connection that answers. The pool may have several dead ones.
+func (p *pinned) revive(ctx context.Context) error {
+	clk := p.check.server.guard.clock
+	began := clk.Now()
+	first, cancel := context.WithTimeout(ctx, p.patience/2) // for clients that heed it
+	err := p.conn.Process(first, greeting())
+	cancel()
+	for tries := p.client.PoolStats().IdleConns + 1; tries > 0; tries-- {
+		if !unanswered(err) || neverSent(err) || clk.Now().Sub(began) >= p.patience {
+			break
+		}
+		p.rest()
+		p.take()
+		err = p.conn.Process(ctx, greeting())
+	}
+	if unanswered(err) {
+		return err
+	}
+	return nil
+}
+
+// probe has a client of its own connect. go-redis panics on a garbled handshake, and a
+// connection of the pool is then lost for good: that must not go on until the
+// application's client has none left.
+func (p *pinned) probe(ctx context.Context) error {
+	opt := *beside(p.client).Options() // a copy
+	opt.PoolSize, opt.MinIdleConns, opt.PipelinePoolSize = 1, 0, -1
+	opt.MaxRetries, opt.DialerRetries = -1, 1
+	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	opt.ClientSideCache, opt.ClientSideCacheConfig = nil, nil
+	client := redis.NewClient(&opt)
+	defer func() { _ = client.Close() }()
+	return client.Process(ctx, greeting())
+}
+
+func unanswered(err error) bool { return err != nil && !answered(err) }
