@@ -66,7 +66,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 			if w != nil {
 				w.won(lock)
 			}
-			r.keeper.endAt(lock, until)
+			r.scheduler.EndAt(lock, until)
 			return lock, remains{}, nil
 		}
 	}

@@ -14,7 +14,7 @@ func (l *Lock) end(cause error) bool {
 		return false
 	}
 	l.setCause(cause)
-	l.r.keeper.forget(l)
+	l.r.scheduler.Remove(l)
 	l.listenNoMore()
 	return true
 }
@@ -30,8 +30,8 @@ func (l *Lock) setCause(cause error) {
 	}
 }
 
-// endIfOver ends the lock if Until has come by now; mu is held. The caller need not wait
-// until the keeper has had its turn on a processor.
+// endIfOver ends the lock if Until has come by now. The caller, which holds mu, need not
+// wait until the scheduler has had its turn on a processor.
 func (l *Lock) endIfOver(now time.Time) {
 	if l.cause == nil && !now.Before(l.until) {
 		l.lose(ErrExpired)
@@ -48,8 +48,8 @@ func (l *Lock) endWithLock(cancel context.CancelCauseFunc) {
 	}
 }
 
-// endNow ends the lock for its holder and leaves it with the keeper, so that Close
-// finds it among those that it has to release.
+// endNow ends the lock for its holder and leaves it scheduled, so that Close finds it
+// among those that it has to release.
 func (l *Lock) endNow(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,11 +75,11 @@ func (l *Lock) expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause != nil {
-		l.r.keeper.forget(l)
+		l.r.scheduler.Remove(l)
 		return
 	}
 	if now.Before(l.until) { // it has just been extended
-		l.r.keeper.endAt(l, l.until)
+		l.r.scheduler.EndAt(l, l.until)
 		return
 	}
 	l.lose(ErrExpired)
@@ -197,7 +197,7 @@ func (l *Lock) extended(round *quorum.Round[command], ttl time.Duration) error {
 		// at least the longer of both ttls on its keys.
 		if until.After(l.until) {
 			l.until = until
-			l.r.keeper.endAt(l, until)
+			l.r.scheduler.EndAt(l, until)
 		}
 		return nil
 	case tally.Outcome() == quorum.Open:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/schedule"
 )
 
 // Lock is a held lock. It ends when it is released, when it is found lost, or
@@ -44,8 +45,7 @@ type Lock struct {
 	wait   *wait // that it was won with; nil: none
 	passed bool  // its line goes on; the turns', under their lock
 
-	// The keeper's, under its lock.
-	ends, renews appointment
+	entry schedule.Entry
 }
 
 func newLock(ctx context.Context, r *Redlock, b bid, ttl time.Duration, until time.Time) *Lock {

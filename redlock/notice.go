@@ -67,7 +67,7 @@ func brokenIn(name string, sharded bool) string {
 
 // listen has the lock hear of its end by force, from its first renewal on: a lock that is
 // held for less than a third of its ttl costs nothing. With a Cluster each renewal looks
-// for the shard again, as the key's slot may have moved. l.mu is held, by the keeper, which
+// for the shard again, as the key's slot may have moved. l.mu is held, by the scheduler, which
 // must not wait: so another goroutine does what is left.
 func (l *Lock) listen() {
 	n := &l.r.ears.notices
@@ -212,5 +212,5 @@ func (l *Lock) hasten() {
 	if due.Before(n.next) {
 		due = n.next
 	}
-	l.r.keeper.hasten(l, due)
+	l.r.scheduler.RenewBy(l, due)
 }

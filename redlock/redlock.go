@@ -9,23 +9,22 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/schedule"
 )
 
 // Redlock hands out locks that a majority of independent Redis masters agrees
 // on. It does not change after New or Open, and is safe for concurrent use. Make
 // one for a set of masters and share it: it holds one connection to each.
 type Redlock struct {
-	cfg    Config
-	nodes  []node
-	group  *quorum.Group[command]
-	keeper *keeper
-	keeps  errgroup.Group // runs the keeper
-	random *random
-	turns  *turns
-	guard  *guard
+	cfg       Config
+	nodes     []node
+	group     *quorum.Group[command]
+	scheduler *schedule.Scheduler[*Lock]
+	random    *random
+	turns     *turns
+	guard     *guard
 
 	tokens    tokens
 	retention any // int64: milliseconds for which fences are kept
@@ -88,7 +87,6 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		random:     newRandom(cfg.Rand),
 		turns:      newTurns(),
 		journal:    newJournal(cfg.Logger),
-		keeper:     newKeeper(cfg.Clock),
 		closing:    make(chan struct{}),
 		unprompted: slots(),
 		ended:      make(chan struct{}),
@@ -136,7 +134,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 			r.release = append(r.release, func() error { detach(); return nil })
 		}
 	}
-	r.keeps.Go(func() error { r.keeper.run(); return nil })
+	r.scheduler = schedule.New(cfg.Clock, func(l *Lock) *schedule.Entry { return &l.entry }, (*Lock).expire, (*Lock).renew)
 	if cfg.Logger != nil || cfg.Trace != nil {
 		r.journal.start()
 	}
@@ -170,10 +168,8 @@ func (r *Redlock) Close() error {
 
 	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
 	r.ears.close()
-	r.keeper.stop()
-	_ = r.keeps.Wait() // first, so that no lock is between the keeper's hands
 	var releases []*quorum.Round[command]
-	for _, l := range r.keeper.drain() {
+	for _, l := range r.scheduler.Stop() {
 		if round := l.letGo(ErrClosed); round != nil {
 			releases = append(releases, round)
 		}

@@ -39,10 +39,10 @@ func (l *Lock) KeepAlive() {
 	l.keepAlive = true
 	// The ttl began when the lock was asked for, not now.
 	began := l.until.Add(l.r.cfg.Drift.Of(l.ttl) - l.ttl)
-	l.r.keeper.renewAt(l, began.Add(l.ttl/renewals))
+	l.r.scheduler.RenewAt(l, began.Add(l.ttl/renewals))
 }
 
-// renew starts a renewal. The keeper calls it when it is due; it never waits for
+// renew starts a renewal. The scheduler calls it when it is due; it never waits for
 // a node. The next is planned when this one is decided, at the latest when validity is
 // over, so there is never more than one under way: masters that are slow are not asked
 // again for what they are still doing.
@@ -55,11 +55,11 @@ func (l *Lock) renew() {
 	}
 	l.mu.Unlock()
 	_, err := l.startExtend(ttl, false, func(round *quorum.Round[command]) {
-		l.r.keeper.renewed()
+		l.r.scheduler.RenewalDone()
 		l.renewed(round, ttl)
 	})
 	if err != nil {
-		l.r.keeper.renewed() // it had ended
+		l.r.scheduler.RenewalDone() // it had ended
 	}
 }
 
@@ -72,13 +72,13 @@ func (l *Lock) renewed(round *quorum.Round[command], ttl time.Duration) {
 		return
 	}
 	if err == nil {
-		l.r.keeper.renewAt(l, round.Start().Add(ttl/renewals))
+		l.r.scheduler.RenewAt(l, round.Start().Add(ttl/renewals))
 		l.hasten()
 		return
 	}
 	// Sooner and sooner while validity runs out, but never in a spin.
 	now := l.r.cfg.Clock.Now()
-	l.r.keeper.renewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
+	l.r.scheduler.RenewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
 	l.hasten()
 	l.r.journal.warn("renewal failed, trying again", "key", short(l.key), "until", l.until, "error", err.Error())
 }

@@ -10,7 +10,7 @@ var breaking = []mutant{
 	shownBy("TestForceReleaseTellsTheHolderWhenAMajorityHasDeleted", bug{"first-message-renews", "a lock is renewed at the first message that it was broken, ahead of the deletions on other nodes", one(notices,
 		"	if n.sum <= nodes-quorum.Size(nodes) {", "	if false && n.sum <= nodes-quorum.Size(nodes) {")}),
 	shownBy("TestForceReleaseTellsTheHolderDuringARenewal", bug{"message-in-renewal-lost", "a message that comes during a renewal is forgotten with it", one(renew,
-		"		l.r.keeper.renewAt(l, round.Start().Add(ttl/renewals))\n		l.hasten()\n", "		l.r.keeper.renewAt(l, round.Start().Add(ttl/renewals))\n")}),
+		"		l.r.scheduler.RenewAt(l, round.Start().Add(ttl/renewals))\n		l.hasten()\n", "		l.r.scheduler.RenewAt(l, round.Start().Add(ttl/renewals))\n")}),
 	shownBy("TestAFloodOfMessagesIsBounded", bug{"flood-of-renewals", "messages can have a lock renewed without a pause", one(notices,
 		"	if due.Before(n.next) {\n", "	if false {\n")}),
 	shownBy("TestRenewFindsTheLossWhileAMinorityIsDown", bug{"down-hides-loss", "an extension is decided before the refusals that show that the lock is lost", one(lifecycle,

@@ -60,7 +60,8 @@ const (
 	propose   = "redlock/propose.lua"
 	lifecycle = "redlock/lifecycle.go"
 	renew     = "redlock/renew.go"
-	keeper    = "redlock/keeper.go"
+	scheduler = "redlock/internal/schedule/schedule.go"
+	timerHeap = "redlock/internal/schedule/heap.go"
 	command   = "redlock/command.go"
 	config    = "redlock/config.go"
 	random    = "redlock/random.go"
@@ -157,16 +158,16 @@ var locking = []bug{
 	{"renewal-after-release", "a lock is renewed on after its release, as if it were held", []edit{
 		{lifecycle, "	if cause := l.cause; cause != nil {\n		l.mu.Unlock()", "	if cause := l.cause; cause != nil && cause != ErrReleased {\n		l.mu.Unlock()"},
 		{lifecycle, "	if l.cause == nil && !now.Before(l.until) {", "	if l.cause == nil && !now.Before(l.until) && !l.released {"},
-		{keeper, "	k.renews.drop(l)\n}", "}"},
+		{scheduler, "	s.renewals.remove(task)\n}\n\n// RenewalDone", "}\n\n// RenewalDone"},
 		{renew, "	if l.cause != nil {\n		return\n	}\n	if err == nil {", "	if l.cause != nil && l.cause != ErrReleased {\n		return\n	}\n	if err == nil {"},
 	}},
 	{"loss-told-late", "the lock's context ends 50 ms after its validity", []edit{
-		{attempt, "r.keeper.endAt(lock, until)", "r.keeper.endAt(lock, until.Add(50*time.Millisecond))"},
+		{attempt, "r.scheduler.EndAt(lock, until)", "r.scheduler.EndAt(lock, until.Add(50*time.Millisecond))"},
 		{lifecycle, "	if now.Before(l.until) { // it", "	if now.Before(l.until.Add(50 * time.Millisecond)) { // it"},
-		{lifecycle, "		l.r.keeper.endAt(l, l.until)\n		return", "		l.r.keeper.endAt(l, l.until.Add(50*time.Millisecond))\n		return"},
+		{lifecycle, "		l.r.scheduler.EndAt(l, l.until)\n		return", "		l.r.scheduler.EndAt(l, l.until.Add(50*time.Millisecond))\n		return"},
 	}},
 	{"loss-not-told", "the lock's context does not end with its validity", one(attempt,
-		"			r.keeper.endAt(lock, until)\n", "")},
+		"			r.scheduler.EndAt(lock, until)\n", "")},
 
 	{"close-drops-owed", "Close does not send what is owed", one(carry,
 		"if n > 0 || due || l.closing {", "if n > 0 || due {")},
@@ -198,11 +199,11 @@ var locking = []bug{
 	{"renewed-at-the-end", "a renewal is due when the ttl is over", one(renew,
 		"const renewals = 3", "const renewals = 1")},
 	{"renewal-not-retried", "a renewal that found no quorum is the last", one(renew,
-		"	now := l.r.cfg.Clock.Now()\n	l.r.keeper.renewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))\n", "")},
+		"	now := l.r.cfg.Clock.Now()\n	l.r.scheduler.RenewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))\n", "")},
 	{"renewal-in-node-timeout", "a renewal that takes longer than NodeTimeout has failed", one(lifecycle,
 		"	if !asked {\n		within = l.until.Sub(now)\n	}\n", "")},
 	{"renewed-once", "the first renewal is the last", one(renew,
-		"		l.r.keeper.renewAt(l, round.Start().Add(ttl/renewals))\n", "")},
+		"		l.r.scheduler.RenewAt(l, round.Start().Add(ttl/renewals))\n", "")},
 	{"renews-first-ttl", "renewals go on with the first ttl", one(lifecycle,
 		"	if asked {\n		l.ttl = ttl\n	}\n", "")},
 	{"do-without-renewal", "Do does not renew its lock", one(do,
@@ -215,10 +216,10 @@ var locking = []bug{
 		"	if l.cause != nil || !now.Before(l.until) {\n		l.mu.Unlock()\n		l.order.Unlock()\n		return\n	}\n	l.outlive", "	l.outlive")},
 	{"top-up-not-released", "a node that has the key only from a top-up is not released", one(lifecycle,
 		"	l.grown = true\n", "")},
-	{"keeper-not-woken", "the keeper sleeps on when a lock ends before the others", one(keeper,
-		"if k.armed.IsZero() || t.Before(k.armed) {\n		k.armed = t\n		k.rouse()", "if k.armed.IsZero() {\n		k.armed = t\n		k.rouse()")},
-	{"keeper-mixes-up", "the keeper mixes up its locks", one(keeper,
-		"place, a.of(a.locks[j]).place = i+1, j+1", "place, a.of(a.locks[j]).place = j+1, i+1")},
+	{"keeper-not-woken", "the keeper sleeps on when a lock ends before the others", one(scheduler,
+		"if s.armed.IsZero() || t.Before(s.armed) {\n		s.armed = t\n		s.signal()", "if s.armed.IsZero() {\n		s.armed = t\n		s.signal()")},
+	{"keeper-mixes-up", "the keeper mixes up its locks", one(timerHeap,
+		"index, h.due(h.tasks[j]).index = i+1, j+1", "index, h.due(h.tasks[j]).index = j+1, i+1")},
 	{"gives-up-without-quorum", "Acquire gives up where it should wait for a quorum", one(acquire,
 		"			case now.Cause != nil:\n				return nil, now\n", "			case now.Cause != nil || now.Reason == ErrNoQuorum:\n				return nil, now\n")},
 	{"does-not-give-up", "Acquire waits on when its context has ended", one(acquire,
@@ -295,7 +296,7 @@ var locking = []bug{
 	{"sent-twice", "a command whose connection broke is sent again", one(wire,
 		"func (*wireCmd) NoRetry() bool { return true }", "func (*wireCmd) NoRetry() bool { return false }")},
 	{"close-drops-locks", "Close does not release what is held, at all", one(redlock,
-		"	for _, l := range r.keeper.drain() {", "	for _, l := range r.keeper.drain()[:0] {")},
+		"	for _, l := range r.scheduler.Stop() {", "	for _, l := range r.scheduler.Stop()[:0] {")},
 	{"release-twice", "a second release asks again, and returns what the nodes say", one(lifecycle,
 		"	if l.released {\n		l.mu.Unlock()\n		l.order.Unlock()\n		return nil\n	}\n", "")},
 	{"timers-inverted", "a fast clock's timers fire late", one(skewed,
