@@ -231,7 +231,7 @@ func (r *Redlock) waiting(key string) *QuorumError {
 
 func (r *Redlock) warnNoQuorum(failed *QuorumError) {
 	if failed.Reason == ErrNoQuorum {
-		r.journal.warn("no quorum, waiting", "key", short(failed.Key), "error", failed.Error())
+		r.log.Warn("no quorum, waiting", "key", short(failed.Key), "error", failed.Error())
 	}
 }
 

@@ -62,7 +62,7 @@ func TestSlowCallbacksDelayNoLoss(t *testing.T) {
 				assert.Zero(t, d, name)
 			}
 			assert.LessOrEqual(t, closing, nodeTimeout+2*time.Second, name)
-			time.Sleep(time.Hour) // until the journal has come to its end
+			time.Sleep(time.Hour) // until Close has given the callback up
 		})
 	}
 }

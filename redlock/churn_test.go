@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -73,7 +74,7 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 // guardOf is a guard of some nodes, and a way to meet a server of theirs that has been up
 // for an hour.
 func guardOf(period time.Duration, nodes int) (*guard, func(node int, addr, run string, promoted bool) *server) {
-	g := newGuard(Config{Clock: clock.System(), RestartGuard: period}, nodes, newJournal(slog.New(slog.DiscardHandler)))
+	g := newGuard(Config{Clock: clock.System(), RestartGuard: period}, nodes, asynclog.New(slog.New(slog.DiscardHandler)))
 	return g, func(node int, addr, run string, promoted bool) *server {
 		s := g.at(node, addr, addr)
 		now := time.Now()

@@ -244,7 +244,7 @@ func (e *ears) refused(node int, err error) {
 	}
 	e.mu.Unlock()
 	if !said {
-		e.r.journal.warn("node does not let us queue, waiting by looking", "node", e.r.nodes[node].addr, "error", scrub(err, "").Error())
+		e.r.log.Warn("node does not let us queue, waiting by looking", "node", e.r.nodes[node].addr, "error", scrub(err, "").Error())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 )
 
 // guard knows which servers are behind the nodes, and whose votes count.
@@ -32,10 +33,10 @@ import (
 // own settings stop it, and period must then be longer than the longest ttl by as much
 // as that takes: see Config.RestartGuard.
 type guard struct {
-	clock   clock.Clock
-	period  time.Duration // Config.RestartGuard; 0: only a server that is listed twice is kept out
-	drift   clock.Drift
-	journal *journal
+	clock  clock.Clock
+	period time.Duration // Config.RestartGuard; 0: only a server that is listed twice is kept out
+	drift  clock.Drift
+	log    *asynclog.Log
 
 	listen func(node int, addr string) // has a node listened to anew, as another server is at an address of it
 
@@ -82,10 +83,10 @@ type server struct {
 	gone    time.Time // when the lane found that it is not the Cluster's any more; zero: it is
 }
 
-func newGuard(cfg Config, nodes int, j *journal) *guard {
+func newGuard(cfg Config, nodes int, log *asynclog.Log) *guard {
 	return &guard{
 		clock: cfg.Clock, period: cfg.RestartGuard, drift: cfg.Drift,
-		journal: j, nodes: make([][]*server, nodes), behind: make([]bool, nodes),
+		log: log, nodes: make([][]*server, nodes), behind: make([]bool, nodes),
 	}
 }
 
@@ -133,7 +134,7 @@ func (s *server) meet(now sighting, sent, read time.Time) (only bool, record str
 	}
 	s.heed(before.mark, replaced, sent, heard)
 	if until := s.quarantine(); g.on() && (!known || replaced || until.After(was)) && read.Before(until) {
-		g.journal.warn("node quarantined", "node", s.name, "until", until, "because", s.why(read))
+		g.log.Warn("node quarantined", "node", s.name, "until", until, "because", s.why(read))
 	}
 	g.findTwin(s)
 	return s.twin == nil, s.record(sent)

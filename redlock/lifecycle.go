@@ -66,7 +66,7 @@ func (l *Lock) lose(cause error) {
 			l.wait.leave("")
 		}
 		l.r.turns.pass(l)
-		l.r.journal.warn("lock lost", "key", short(l.key), "cause", bare(cause))
+		l.r.log.Warn("lock lost", "key", short(l.key), "cause", bare(cause))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 )
 
 func TestGuardWritesIdentityRecords(t *testing.T) {
@@ -102,7 +103,7 @@ func TestGuardHeedsDates(t *testing.T) {
 		{"the same, and somebody has dated it", "run:id", "run:id 0", time.Second, false, "run:id 999000", time.Second, false, false},
 		{"the same, and the date is no news", "run:id", "run:id 999000", time.Second, false, "run:id 999000", -1, false, false},
 	} {
-		g := &guard{period: time.Minute, drift: clock.DefaultDrift, journal: newJournal(nil), nodes: make([][]*server, 1), behind: make([]bool, 1)}
+		g := &guard{period: time.Minute, drift: clock.DefaultDrift, log: asynclog.New(nil), nodes: make([][]*server, 1), behind: make([]bool, 1)}
 		s := g.at(0, "node", "addr")
 		sent := start
 		read := sent.Add(took)
@@ -130,7 +131,7 @@ func TestGuardHeedsDates(t *testing.T) {
 func TestGuardWitnessesAgreeOnADate(t *testing.T) {
 	start := time.Now()
 	var record string
-	g := &guard{period: time.Minute, drift: clock.DefaultDrift, journal: newJournal(nil), nodes: make([][]*server, 2), behind: make([]bool, 2)}
+	g := &guard{period: time.Minute, drift: clock.DefaultDrift, log: asynclog.New(nil), nodes: make([][]*server, 2), behind: make([]bool, 2)}
 	first, second := g.at(0, "first", "addr"), g.at(1, "second", "addr")
 	written, last := 0, start
 	look := func(s *server, after time.Duration) {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 )
 
@@ -36,7 +37,7 @@ type Redlock struct {
 	unprompted chan struct{} // a token for each try or probe that may be made unprompted; see maxUnprompted
 	clustered  bool          // a node is a Cluster
 
-	journal *journal
+	log *asynclog.Log
 
 	release []func() error // what Close gives back, in this order
 
@@ -86,7 +87,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		cfg:        cfg,
 		random:     newRandom(cfg.Rand),
 		turns:      newTurns(),
-		journal:    newJournal(cfg.Logger),
+		log:        asynclog.New(cfg.Logger),
 		closing:    make(chan struct{}),
 		unprompted: slots(),
 		ended:      make(chan struct{}),
@@ -119,7 +120,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r.ears = newEars(r, strings.ReplaceAll(id, "-", "")[:idLength])
 
 	carriers := make([]quorum.Carrier[command], len(r.nodes))
-	r.guard = newGuard(cfg, len(r.nodes), r.journal)
+	r.guard = newGuard(cfg, len(r.nodes), r.log)
 	r.guard.listen = r.ears.renew
 	for i, n := range r.nodes {
 		n.meet(func(addr string) *server { return r.guard.at(i, n.addr, addr) })
@@ -136,7 +137,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	}
 	r.scheduler = schedule.New(cfg.Clock, func(l *Lock) *schedule.Entry { return &l.entry }, (*Lock).expire, (*Lock).renew)
 	if cfg.Logger != nil || cfg.Trace != nil {
-		r.journal.start()
+		r.log.Start()
 	}
 	return r, nil
 }
@@ -179,7 +180,7 @@ func (r *Redlock) Close() error {
 	}
 	r.group.Close(r.cfg.NodeTimeout)
 	r.ears.wait()
-	r.journal.close(r.cfg.Clock)
+	r.log.Close(r.cfg.Clock)
 
 	var errs []error
 	for _, f := range r.release {

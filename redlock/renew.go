@@ -80,5 +80,5 @@ func (l *Lock) renewed(round *quorum.Round[command], ttl time.Duration) {
 	now := l.r.cfg.Clock.Now()
 	l.r.scheduler.RenewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
 	l.hasten()
-	l.r.journal.warn("renewal failed, trying again", "key", short(l.key), "until", l.until, "error", err.Error())
+	l.r.log.Warn("renewal failed, trying again", "key", short(l.key), "until", l.until, "error", err.Error())
 }

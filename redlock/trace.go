@@ -51,5 +51,5 @@ func (r *Redlock) trace(round *quorum.Round[command]) {
 		}
 		t.Nodes = append(t.Nodes, n)
 	}
-	r.journal.post(func() { r.cfg.Trace(t) })
+	r.log.Call(func() { r.cfg.Trace(t) })
 }

@@ -24,7 +24,7 @@ func (g *guard) findTwin(s *server) {
 			s.twin = o
 			g.twins.Add(1)
 			if before != o {
-				g.journal.warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
+				g.log.Warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
 			}
 			return
 		}

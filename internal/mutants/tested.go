@@ -10,7 +10,7 @@ var tested = []mutant{
 		"l == nil || !l.Valid()", "l == nil")}),
 	shownBy("TestNoKeyMeetsWhatAnotherClientKeeps", bug{"prefix-meets-record", "a key behind a KeyPrefix may be the identity record of a client with another one", one("redlock/reserved.go",
 		"strings.HasSuffix(name, markerName)", "name == markerName")}),
-	shownBy("TestCallbacksGoOnAfterAGoexit", bug{"goexit-silences", "after a callback that ends its goroutine no other is called", one("redlock/journal.go",
+	shownBy("TestCallbacksGoOnAfterAGoexit", bug{"goexit-silences", "after a callback that ends its goroutine no other is called", one("redlock/internal/asynclog/asynclog.go",
 		"	exited := true\n", "	exited := false\n")}),
 	shownBy("TestAcquireForgetsADuplicateWhoseOtherNodeIsDead", bug{"duplicate-of-the-dead", "a server that moved from a dead node to another stays that one's duplicate", one("redlock/twin.go",
 		"|| o.left ||", "||")}),
