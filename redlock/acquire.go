@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // TryAcquire makes one attempt to lock key for ttl. It takes one round trip, and
@@ -71,7 +72,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	if place.first != nil {
 		if err := r.enter(); err != nil {
 			r.turns.leave(key, place)
-			return nil, opError("acquire", key, err)
+			return nil, errs.Op("acquire", key, err)
 		}
 		defer r.attempts.Done() // who leaves last leaves the nodes' queue
 		failed := r.waiting(key)
@@ -88,7 +89,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 func (r *Redlock) acquire(ctx context.Context, key string, ttl time.Duration, place *place) (lock *Lock, err error) {
 	if err := r.enter(); err != nil {
 		r.turns.leave(key, place)
-		return nil, opError("acquire", key, err)
+		return nil, errs.Op("acquire", key, err)
 	}
 	defer r.attempts.Done() // so that Close waits until we have left the queue
 	defer func() {
@@ -231,7 +232,7 @@ func (r *Redlock) waiting(key string) *QuorumError {
 
 func (r *Redlock) warnNoQuorum(failed *QuorumError) {
 	if failed.Reason == ErrNoQuorum {
-		r.log.Warn("no quorum, waiting", "key", short(failed.Key), "error", failed.Error())
+		r.log.Warn("no quorum, waiting", "key", errs.Short(failed.Key), "error", failed.Error())
 	}
 }
 
@@ -245,7 +246,7 @@ func (r *Redlock) await(ctx context.Context, failed *QuorumError, signal <-chan 
 		failed.Cause = context.Cause(ctx)
 		return failed
 	case <-r.closing:
-		return opError("acquire", failed.Key, ErrClosed)
+		return errs.Op("acquire", failed.Key, ErrClosed)
 	}
 	return nil
 }
@@ -265,7 +266,7 @@ func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duratio
 		return 0, err
 	}
 	if ctx.Err() != nil {
-		return 0, opError("acquire", key, context.Cause(ctx))
+		return 0, errs.Op("acquire", key, context.Cause(ctx))
 	}
 	return ttl, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // attempt is the algorithm; docs/algorithm.md numbers its steps. With a wait it takes what
@@ -16,7 +17,7 @@ import (
 // A patient caller will try again. It is told what a failed attempt leaves behind.
 func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w *wait, old string, patient bool) (*Lock, remains, error) {
 	if err := r.enter(); err != nil {
-		return nil, remains{}, opError("acquire", key, err)
+		return nil, remains{}, errs.Op("acquire", key, err)
 	}
 	defer r.attempts.Done()
 
@@ -50,7 +51,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 	}
 
 	if err := r.guard.duplicate(); err != nil {
-		return nil, r.giveBack(ctx, &b, ttl, w, kindStand, patient), opError("acquire", key, err)
+		return nil, r.giveBack(ctx, &b, ttl, w, kindStand, patient), errs.Op("acquire", key, err)
 	}
 
 	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/internal/slot"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // cluster carries commands to a Redis Cluster that acts as one node: each key
@@ -56,7 +57,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 		if err != nil {
 			// Nobody could be asked who the masters are: it will not be
 			// different for the next key, and may take as long again.
-			lost = scrub(err, "")
+			lost = errs.Scrub(err, "")
 			call.Unsent(lost)
 			continue
 		}

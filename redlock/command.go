@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorumlock/redlock/internal/endpoint"
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // call is one command on its way to one node.
@@ -120,11 +121,11 @@ func (c *command) answer(call *call, cmd *wireCmd, batchErr, standing error) (ok
 		call.Refuse(0, errHeldHere)
 		return true
 	}
-	shown := scrub(err, c.value)
+	shown := errs.Scrub(err, c.value)
 	switch {
 	case permanent(err):
 		call.Fail(shown)
-	case answered(err), neverSent(err):
+	case errs.Answered(err), neverSent(err):
 		// Not done: the node is loading, a replica by now, busy, out of
 		// memory, does not accept our password or grant us the right, …
 		// A release is owed to it all the same.
@@ -248,22 +249,24 @@ func (c *command) fenced(call *call, reply int64) {
 
 const forever = 1<<63 - 1
 
-func noScript(err error) bool { return says(err, "NOSCRIPT") }
-func moved(err error) bool    { return says(err, "MOVED") }
+func noScript(err error) bool { return errs.Says(err, "NOSCRIPT") }
+func moved(err error) bool    { return errs.Says(err, "MOVED") }
 
 // permanent reports a server's answer that will be the same next time: it is about the
 // server's version or configuration file, or about data that is not ours. Passwords and
 // rights change while both sides run, so a refusal for them ends nothing that has to be
 // delivered.
-func permanent(err error) bool { return says(err, "WRONGTYPE") || says(err, "ERR unknown command") }
+func permanent(err error) bool {
+	return errs.Says(err, "WRONGTYPE") || errs.Says(err, "ERR unknown command")
+}
 
 // unauthenticated reports that a connection is of no use, also later: the server does not
 // know the user at its other end, and go-redis authenticates on a new connection alone.
-func unauthenticated(err error) bool { return says(err, "NOAUTH") }
+func unauthenticated(err error) bool { return errs.Says(err, "NOAUTH") }
 
 // denied reports that a server does not let us do what a script does.
 func denied(err error) bool {
-	if err == nil || !answered(err) {
+	if err == nil || !errs.Answered(err) {
 		return false
 	}
 	for _, words := range []string{"NOPERM", "ACL failure", "can't run this command", "nknown command", "nknown Redis command", "not allowed from script"} {
@@ -279,10 +282,6 @@ func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrClosed) ||
 		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
-}
-
-func says(err error, prefix string) bool {
-	return err != nil && answered(err) && strings.HasPrefix(err.Error(), prefix)
 }
 
 // String never shows the value.

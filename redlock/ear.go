@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // ear listens to one server on a connection of its own, which is made when somebody
@@ -137,13 +139,13 @@ func (e *ear) run() {
 			return
 		}
 		switch {
-		case moved(err), says(err, "CROSSSLOT"):
+		case moved(err), errs.Says(err, "CROSSSLOT"):
 			e.forget()
 			pause = min(max(2*pause, firstRetune), lastRetune)
 		case denied(err):
 			e.ears.refused(e.node, err)
 			pause = noSuchThing
-		case heard && !answered(err):
+		case heard && !errs.Answered(err):
 			pause = firstRetune
 		default: // also a refusal that passes: a script is running, or there are too many clients
 			pause = min(max(2*pause, firstRetune), lastRetune)

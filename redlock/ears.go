@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // ears hears the wake-ups for all waits of a Redlock: on each server, whoever wakes one
@@ -244,7 +246,7 @@ func (e *ears) refused(node int, err error) {
 	}
 	e.mu.Unlock()
 	if !said {
-		e.r.log.Warn("node does not let us queue, waiting by looking", "node", e.r.nodes[node].addr, "error", scrub(err, "").Error())
+		e.r.log.Warn("node does not let us queue, waiting by looking", "node", e.r.nodes[node].addr, "error", errs.Scrub(err, "").Error())
 	}
 }
 

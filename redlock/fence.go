@@ -11,6 +11,7 @@ import (
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // fence is what a command of a lock with a fencing token has beside those of others,
@@ -48,7 +49,7 @@ func (r *Redlock) newFence(key, name string) (*fence, error) {
 	now := r.cfg.Clock.Now()
 	token := r.tokens.next(key, now.UnixMicro())
 	if token > maxToken {
-		return nil, fmt.Errorf("redlock: acquire %q: Config.Clock is beyond the year 2255, where fencing tokens end", short(key))
+		return nil, fmt.Errorf("redlock: acquire %q: Config.Clock is beyond the year 2255, where fencing tokens end", errs.Short(key))
 	}
 	return &fence{
 		key: slot.Sibling(fencePrefix, name), token: token, retention: r.retention, read: now,

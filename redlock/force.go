@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // ForceRelease breaks the lock that an inspection has seen, whoever holds it: on every
@@ -59,16 +60,16 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 		return nil, err
 	}
 	if err := r.enter(); err != nil {
-		return nil, opError(kindForce.String(), i.Key, err)
+		return nil, errs.Op(kindForce.String(), i.Key, err)
 	}
 	defer r.attempts.Done()
 	if ctx.Err() != nil {
-		return nil, opError(kindForce.String(), i.Key, context.Cause(ctx))
+		return nil, errs.Op(kindForce.String(), i.Key, context.Cause(ctx))
 	}
 
 	values := i.values(foreign)
 	if err := i.noLock(); err != nil && len(values) == 0 {
-		return nil, opError(kindForce.String(), i.Key, err)
+		return nil, errs.Op(kindForce.String(), i.Key, err)
 	}
 
 	// Values are asked for on all nodes: where one had none a moment ago, or could not

@@ -6,6 +6,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // greeting is what a lane says before a batch where it is not sure of the connection. As
@@ -88,4 +90,4 @@ func (p *pinned) probe(ctx context.Context) error {
 	return client.Process(ctx, greeting())
 }
 
-func unanswered(err error) bool { return err != nil && !answered(err) }
+func unanswered(err error) bool { return err != nil && !errs.Answered(err) }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // Inspection is what the nodes know of a key, each at the moment when it was asked. It
@@ -120,11 +121,11 @@ func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) 
 		return nil, err
 	}
 	if err := r.enter(); err != nil {
-		return nil, opError("inspect", key, err)
+		return nil, errs.Op("inspect", key, err)
 	}
 	defer r.attempts.Done()
 	if ctx.Err() != nil {
-		return nil, opError("inspect", key, context.Cause(ctx))
+		return nil, errs.Op("inspect", key, context.Cause(ctx))
 	}
 	name := r.cfg.KeyPrefix + key
 	seen := &survey{nodes: make([]NodeInspection, len(r.nodes))}
@@ -137,7 +138,7 @@ func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) 
 	for _, b := range round.Ballots() {
 		n := &i.Nodes[b.Node]
 		if errors.Is(b.Err, quorum.ErrAbandoned) {
-			return nil, opError("inspect", key, context.Cause(ctx))
+			return nil, errs.Op("inspect", key, context.Cause(ctx))
 		}
 		if b.Vote != quorum.Granted {
 			*n = NodeInspection{Err: nodeErr(round, b)}
@@ -250,7 +251,7 @@ func (i *Inspection) values(foreign bool) (all []string) {
 func (i *Inspection) noLock() error {
 	for _, n := range i.Nodes {
 		if why := n.Foreign(); why != "" {
-			return fmt.Errorf("%w: on %s %s", plain{ErrForeign}, n.Addr, why)
+			return fmt.Errorf("%w: on %s %s", errs.Inline(ErrForeign), n.Addr, why)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // end marks the lock as over, once, and reports whether it was this call that
@@ -66,7 +67,7 @@ func (l *Lock) lose(cause error) {
 			l.wait.leave("")
 		}
 		l.r.turns.pass(l)
-		l.r.log.Warn("lock lost", "key", short(l.key), "cause", bare(cause))
+		l.r.log.Warn("lock lost", "key", errs.Short(l.key), "cause", errs.Text(cause))
 	}
 }
 
@@ -269,4 +270,4 @@ func (l *Lock) command(k kind, ttl time.Duration) command {
 }
 
 // ended is the error of an operation on a lock that is over.
-func (l *Lock) ended(op string, cause error) error { return opError(op, l.key, cause) }
+func (l *Lock) ended(op string, cause error) error { return errs.Op(op, l.key, cause) }

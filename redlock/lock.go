@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 )
 
@@ -75,7 +76,7 @@ func (l *Lock) FencingToken() int64 {
 }
 
 // String names the lock without its value, so that a lock may be logged.
-func (l *Lock) String() string { return fmt.Sprintf("redlock.Lock(%q)", short(l.key)) }
+func (l *Lock) String() string { return fmt.Sprintf("redlock.Lock(%q)", errs.Short(l.key)) }
 
 // GoString is String, for %#v.
 func (l *Lock) GoString() string { return l.String() }

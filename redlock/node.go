@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // node is one of the N masters: a name for errors and a lane's way to it.
@@ -116,7 +117,7 @@ func (s *standalone) attach(unreachable func(error), reachable func()) (detach f
 			s.connecting.Store(false)
 			reachable()
 		case s.connecting.Load():
-			unreachable(scrub(err, ""))
+			unreachable(errs.Scrub(err, ""))
 		}
 	})
 }

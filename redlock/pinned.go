@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // pinned is one connection out of a client's pool, taken for a while. What breaks
@@ -104,7 +106,7 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 		if e := recover(); e != nil {
 			ok, elsewhere, p.garbled = false, nil, true
 			for _, c := range batch {
-				c.Lose(scrub(fmt.Errorf("%w: %v", errGarbled, e), c.Op().value))
+				c.Lose(errs.Scrub(fmt.Errorf("%w: %v", errGarbled, e), c.Op().value))
 			}
 		}
 		if !ok {
@@ -114,7 +116,7 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	}()
 	if err := p.greet(ctx); err != nil {
 		for _, c := range batch {
-			c.Unsent(scrub(err, c.Op().value))
+			c.Unsent(errs.Scrub(err, c.Op().value))
 		}
 		return nil
 	}
@@ -214,7 +216,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 	}
 	if mark := p.check.remark(); ok && mark != nil {
 		err := p.conn.Process(ctx, mark) // callers have left
-		ok = err == nil || answered(err)
+		ok = err == nil || errs.Answered(err)
 	}
 	if ok { // otherwise the connection is dropped, and go-redis may be at it still
 		p.wire.reset()

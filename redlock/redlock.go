@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 )
 
@@ -279,7 +280,7 @@ func nodeErr(round *quorum.Round[command], b quorum.Ballot) error {
 		took := round.Decided().Sub(round.Start()).Round(time.Millisecond)
 		return nodeTimeout{min(took, round.Within())}
 	case errors.Is(b.Err, quorum.ErrVotedTwice):
-		return fmt.Errorf("%w: the server %w", plain{ErrDuplicateNode}, b.Err)
+		return fmt.Errorf("%w: the server %w", errs.Inline(ErrDuplicateNode), b.Err)
 	case b.Err == nil:
 		return errUndecided
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // renewals per ttl: the first can fail, and the second, and the lock still
@@ -80,5 +81,5 @@ func (l *Lock) renewed(round *quorum.Round[command], ttl time.Duration) {
 	now := l.r.cfg.Clock.Now()
 	l.r.scheduler.RenewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
 	l.hasten()
-	l.r.log.Warn("renewal failed, trying again", "key", short(l.key), "until", l.until, "error", err.Error())
+	l.r.log.Warn("renewal failed, trying again", "key", errs.Short(l.key), "until", l.until, "error", err.Error())
 }

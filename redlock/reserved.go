@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // guardPrefix is what package fence keeps tokens under, for keys of a Redis that may be
@@ -18,7 +20,7 @@ func (c Config) checkKey(key string) error {
 		return errors.New("redlock: key is empty")
 	case reserved(c.KeyPrefix + key):
 		return fmt.Errorf("redlock: key %q is reserved: behind Config.KeyPrefix it is one of …%s, %s…, %s…, %s… and %s…, which this library keeps for itself",
-			short(key), markerName, fencePrefix, queuePrefix, flagPrefix, guardPrefix)
+			errs.Short(key), markerName, fencePrefix, queuePrefix, flagPrefix, guardPrefix)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package redlock
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/quorumlock/redlock/redlock/internal/errs"
+)
 
 // findTwin looks for the server behind another node; mu is held. Of two nodes that are
 // one server, the first to say so keeps its votes until its connection breaks or it is
@@ -52,7 +56,7 @@ func (g *guard) duplicate() error {
 				if second.node < first.node {
 					first, second = second, first
 				}
-				return fmt.Errorf("%w: %s and %s are the same server", plain{ErrDuplicateNode}, first.name, second.name)
+				return fmt.Errorf("%w: %s and %s are the same server", errs.Inline(ErrDuplicateNode), first.name, second.name)
 			}
 		}
 	}

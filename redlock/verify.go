@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // verification is what is known of the server at the other end of a connection.
@@ -108,21 +109,21 @@ func (v *verification) heard(batchErr error) {
 		// it may be another node's server too. One that never answers the question keeps
 		// its votes: a user without the right to INFO, or a proxy.
 		if passing(err) {
-			v.asked, v.err = false, scrub(err, "")
+			v.asked, v.err = false, errs.Scrub(err, "")
 		}
 		switch {
 		case errors.Is(err, redis.Nil):
 			err = q.take("") // no marker; anything else has something to say
 		case err == nil && answer == nil && batchErr != nil:
-			err = scrub(batchErr, "") // a failed handshake leaves each command as it was
+			err = errs.Scrub(batchErr, "") // a failed handshake leaves each command as it was
 		case err == nil:
 			err = q.take(answer)
-		case says(err, "WRONGTYPE"):
+		case errs.Says(err, "WRONGTYPE"):
 			err = q.take("") // it is no marker
-		case says(err, "NOPERM"), says(err, "ERR unknown command"):
-			err = forbidden{q.Name(), scrub(err, "")}
+		case errs.Says(err, "NOPERM"), errs.Says(err, "ERR unknown command"):
+			err = forbidden{q.Name(), errs.Scrub(err, "")}
 		default:
-			err = scrub(err, "")
+			err = errs.Scrub(err, "")
 		}
 		if err != nil {
 			v.server.doubt(err)
@@ -152,7 +153,7 @@ func (v *verification) reconnected() {
 // passing reports a server's refusal that ends by itself.
 func passing(err error) bool {
 	for _, prefix := range []string{"BUSY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "WRONGPASS", "NOAUTH"} {
-		if says(err, prefix) {
+		if errs.Says(err, prefix) {
 			return true
 		}
 	}
