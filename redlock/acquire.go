@@ -141,7 +141,7 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 	timer := r.cfg.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		step := w.next(now(), hears, r.guard.counts, r.guard.ends())
+		step := w.next(now(), hears, r.guard.Counts, r.guard.NextEnd())
 		switch step.do {
 		case sleep:
 			timer.Reset(step.at.Sub(now()))

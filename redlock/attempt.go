@@ -50,7 +50,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 		b.won = b.first
 	}
 
-	if err := r.guard.duplicate(); err != nil {
+	if err := r.guard.Duplicate(); err != nil {
 		return nil, r.giveBack(ctx, &b, ttl, w, kindStand, patient), errs.Op("acquire", key, err)
 	}
 
@@ -112,7 +112,7 @@ const introduction = 50 * time.Millisecond
 // a little, so that one server that is listed twice is an error from the start. That it
 // has one vote does not depend on this.
 func (r *Redlock) ask(ctx context.Context, cmd command, ttl time.Duration) *quorum.Round[command] {
-	if r.guard.met.Load() {
+	if r.introduced.Load() {
 		round := r.start(bidding(cmd))
 		round.Wait(ctx)
 		return round
@@ -131,6 +131,6 @@ func (r *Redlock) ask(ctx context.Context, cmd command, ttl time.Duration) *quor
 	case <-ctx.Done():
 		return round
 	}
-	r.guard.met.Store(true)
+	r.introduced.Store(true)
 	return round
 }

@@ -96,7 +96,7 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 	r, err := New([]redis.UniversalClient{client}, Config{Fencing: true, Clock: clk})
 	require.NoError(t, err)
 	defer r.Close()
-	conn := &gated{pinned: pin(client, r.guard.at(0, "node", server.Addr()), "", time.Second), kept: make(chan struct{}), gate: make(chan struct{})}
+	conn := &gated{pinned: pin(client, r.guard.Server(0, "node", server.Addr()), "", clk, time.Second), kept: make(chan struct{}), gate: make(chan struct{})}
 	conn.wire.loaded = map[string]bool{}
 	for _, s := range []*script{&proposeScript, &extendScript, &releaseScript, &queueScript} {
 		conn.wire.loaded[s.sha1] = true

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/clock"
-	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -69,99 +66,4 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 			})
 		})
 	}
-}
-
-// guardOf is a guard of some nodes, and a way to meet a server of theirs that has been up
-// for an hour.
-func guardOf(period time.Duration, nodes int) (*guard, func(node int, addr, run string, promoted bool) *server) {
-	g := newGuard(Config{Clock: clock.System(), RestartGuard: period}, nodes, asynclog.New(slog.New(slog.DiscardHandler)))
-	return g, func(node int, addr, run string, promoted bool) *server {
-		s := g.at(node, addr, addr)
-		now := time.Now()
-		s.meet(sighting{identity: identity{run, "replication of " + run}, role: "master", uptime: time.Hour, promoted: promoted}, now, now)
-		return s
-	}
-}
-
-// What an address that left the Cluster had granted is over before its record is forgotten.
-// Until then another server there is quarantined, and a promoted one for ever.
-func TestGuardRemembersAnAddressThatLeftForAQuarantine(t *testing.T) {
-	const period = 10 * time.Second
-	for name, c := range map[string]struct {
-		after       time.Duration
-		back        string
-		promoted    bool
-		quarantined bool
-	}{
-		"another server, within a quarantine":     {period + granularity - 1, "a", false, true},
-		"another server, later":                   {period + granularity, "a", false, false},
-		"a promoted server, later":                {period + granularity, "a", true, true},
-		"a promoted server elsewhere, much later": {time.Hour, "c", true, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				g, meet := guardOf(period, 1)
-				first := meet(0, "a", "first", false)
-				require.NoError(t, first.standing(time.Now()))
-				g.keep(0, map[string]bool{"b": true})
-				time.Sleep(c.after)
-				g.keep(0, map[string]bool{"b": true})
-				err := meet(0, c.back, "second", c.promoted).standing(time.Now())
-				assert.Equal(t, c.quarantined, err != nil, "%v", err)
-			})
-		})
-	}
-}
-
-// An address that is the Cluster's again is remembered for another quarantine when it
-// leaves once more.
-func TestGuardRemembersAnAddressThatCameBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const period = 10 * time.Second
-		g, meet := guardOf(period, 1)
-		meet(0, "a", "first", false)
-		for range 3 {
-			g.keep(0, nil)
-			time.Sleep(period)
-			g.keep(0, map[string]bool{"a": true})
-			time.Sleep(period)
-		}
-		assert.Error(t, meet(0, "a", "second", false).standing(time.Now()))
-	})
-}
-
-// Two nodes are one server, and the first of them leaves its Cluster.
-func TestGuardForgetsNoServerThatHasADuplicate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, meet := guardOf(0, 2)
-		first, second := meet(0, "a", "run", false), meet(1, "b", "run", false)
-		require.ErrorIs(t, second.standing(time.Now()), ErrDuplicateNode)
-		first.leave()
-		for range 2 {
-			g.keep(0, nil)
-			time.Sleep(time.Minute)
-		}
-		assert.Len(t, g.nodes[0], 1)
-		assert.ErrorIs(t, second.standing(time.Now()), ErrDuplicateNode, "nobody has asked since")
-
-		assert.NoError(t, meet(1, "b", "run", false).standing(time.Now()))
-		g.keep(0, nil)
-		assert.Empty(t, g.nodes[0])
-	})
-}
-
-// Two nodes are one server, and the second of them leaves its Cluster.
-func TestGuardForgetsADuplicateThatLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, meet := guardOf(0, 2)
-		meet(0, "a", "run", false)
-		meet(1, "b", "run", false)
-		require.ErrorIs(t, g.duplicate(), ErrDuplicateNode)
-		g.keep(1, nil)
-		assert.NoError(t, g.duplicate())
-		time.Sleep(time.Minute)
-		g.keep(1, nil)
-		assert.Empty(t, g.nodes[1])
-		assert.Zero(t, g.twins.Load())
-	})
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // cluster carries commands to a Redis Cluster that acts as one node: each key
@@ -21,10 +23,11 @@ import (
 // broken connection does.
 type cluster struct {
 	client   *redis.ClusterClient
+	clock    clock.Clock
 	patience time.Duration
 	conns    map[*redis.Client]*pinned
 	beside   *besides
-	at       func(addr string) *server
+	at       func(addr string) *voter.Server
 }
 
 func (c *cluster) Carry(ctx context.Context, batch []*call) {
@@ -72,7 +75,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	for master := range parts {
 		if c.conns[master] == nil {
 			c.beside.of(master)
-			c.conns[master] = pin(master, c.at(address(master.Options())), "", c.patience)
+			c.conns[master] = pin(master, c.at(address(master.Options())), "", c.clock, c.patience)
 			c.conns[master].wire.sharded = true
 		}
 		c.conns[master].take()
@@ -102,7 +105,7 @@ func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
 	if err != nil {
 		return
 	}
-	var one *server
+	var one *voter.Server
 	for master, conn := range c.conns {
 		one = conn.check.server
 		if !masters[master] && parts[master] == nil {
@@ -119,7 +122,7 @@ func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
 		for master := range parts {
 			addrs[address(master.Options())] = true
 		}
-		one.guard.keep(one.node, addrs)
+		one.Guard().KeepMasters(one.Node(), addrs)
 	}
 }
 

@@ -57,7 +57,7 @@ func (p *pinned) greet(ctx context.Context) error {
 
 // revive finds a connection that answers. The pool may have several dead ones.
 func (p *pinned) revive(ctx context.Context) error {
-	clk := p.check.server.guard.clock
+	clk := p.check.clock
 	began := clk.Now()
 	first, cancel := context.WithTimeout(ctx, p.patience/2) // for clients that heed it
 	err := p.conn.Process(first, greeting())

@@ -11,13 +11,14 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // node is one of the N masters: a name for errors and a lane's way to it.
 type node struct {
 	addr    string
 	carrier quorum.Carrier[command]
-	meet    func(at func(addr string) *server) // tells the carrier whom it talks to
+	meet    func(at func(addr string) *voter.Server) // tells the carrier whom it talks to
 	attach  func(unreachable func(error), reachable func()) (detach func())
 	station func(e *ears, node int) station // listens to it
 	sharded bool
@@ -41,8 +42,8 @@ func newNode(client redis.UniversalClient, cfg Config) (n node, err error) {
 			return node{}, errEndless
 		}
 		s := &standalone{client: client, sharing: opt.PoolSize == 1 || opt.MaxActiveConns == 1}
-		meet := func(at func(string) *server) {
-			s.conn = pin(client, at(address(opt)), cfg.KeyPrefix+markerName, cfg.NodeTimeout)
+		meet := func(at func(string) *voter.Server) {
+			s.conn = pin(client, at(address(opt)), cfg.KeyPrefix+voter.RecordKey, cfg.Clock, cfg.NodeTimeout)
 		}
 		return node{addr: address(opt), carrier: s, meet: meet, attach: s.attach, station: listenTo(client)}, nil
 	case *redis.ClusterClient:
@@ -55,8 +56,8 @@ func newNode(client redis.UniversalClient, cfg Config) (n node, err error) {
 		if changesKeys(client) {
 			return node{}, errKeyHook
 		}
-		c := &cluster{client: client, patience: cfg.NodeTimeout, conns: map[*redis.Client]*pinned{}, beside: &besides{clients: map[*redis.Client]*redis.Client{}}}
-		meet := func(at func(string) *server) { c.at = at }
+		c := &cluster{client: client, clock: cfg.Clock, patience: cfg.NodeTimeout, conns: map[*redis.Client]*pinned{}, beside: &besides{clients: map[*redis.Client]*redis.Client{}}}
+		meet := func(at func(string) *voter.Server) { c.at = at }
 		return node{addr: "cluster " + strings.Join(client.Options().Addrs, ","), carrier: c, meet: meet, station: listenToShards(client, c.beside.of), sharded: true}, nil
 	case nil:
 		return node{}, fmt.Errorf("is nil")

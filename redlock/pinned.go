@@ -7,7 +7,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // pinned is one connection out of a client's pool, taken for a while. What breaks
@@ -31,10 +33,10 @@ type pinned struct {
 	garbled   bool // go-redis panicked on what came back
 }
 
-func pin(client *redis.Client, server *server, marker string, patience time.Duration) *pinned {
+func pin(client *redis.Client, server *voter.Server, marker string, clk clock.Clock, patience time.Duration) *pinned {
 	return &pinned{
 		client: client, patience: patience, negotiate: negotiates(client),
-		check: verification{server: server, marker: marker},
+		check: verification{server: server, clock: clk, marker: marker},
 	}
 }
 
@@ -60,7 +62,7 @@ func (p *pinned) take() (fresh bool) {
 	return true
 }
 
-func (p *pinned) now() time.Time { return p.check.server.guard.clock.Now() }
+func (p *pinned) now() time.Time { return p.check.clock.Now() }
 
 // rest gives the connection back to its pool, and the memory.
 func (p *pinned) rest() {
@@ -76,7 +78,7 @@ func (p *pinned) rest() {
 func (p *pinned) drop() {
 	p.rest()
 	p.check.reconnected()
-	p.check.server.leave()
+	p.check.server.Disconnected()
 	clear(p.wire.loaded)
 }
 
@@ -170,7 +172,7 @@ func behind(unknown, batch []*call) (again []*call) {
 // not have.
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
-	p.wire.recover(p.check.server.guard.clock)
+	p.wire.recover(p.check.clock)
 	sent := p.check.now()
 	asks := p.check.due(sent)
 	if asks {
@@ -190,7 +192,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 	if asks {
 		p.check.heard(err)
 	}
-	standing := p.check.server.standing(sent)
+	standing := p.check.server.Eligibility(sent)
 	if standing == nil {
 		standing = p.check.err
 	}
@@ -206,7 +208,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			switch {
 			case cmd.form.script != &queueScript:
 			case denied(cmd.Err()):
-				p.wire.plain = p.check.server.guard.clock.Now()
+				p.wire.plain = p.check.clock.Now()
 			case cmd.Err() == nil:
 				p.wire.plain = time.Time{}
 			}

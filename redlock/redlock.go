@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +15,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // Redlock hands out locks that a majority of independent Redis masters agrees
@@ -26,7 +28,9 @@ type Redlock struct {
 	scheduler *schedule.Scheduler[*Lock]
 	random    *random
 	turns     *turns
-	guard     *guard
+	guard     *voter.Guard
+
+	introduced atomic.Bool // the first operation has waited for all nodes to be identified
 
 	tokens    tokens
 	retention any // int64: milliseconds for which fences are kept
@@ -121,10 +125,9 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r.ears = newEars(r, strings.ReplaceAll(id, "-", "")[:idLength])
 
 	carriers := make([]quorum.Carrier[command], len(r.nodes))
-	r.guard = newGuard(cfg, len(r.nodes), r.log)
-	r.guard.listen = r.ears.renew
+	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.ears.renew)
 	for i, n := range r.nodes {
-		n.meet(func(addr string) *server { return r.guard.at(i, n.addr, addr) })
+		n.meet(func(addr string) *voter.Server { return r.guard.Server(i, n.addr, addr) })
 		carriers[i] = n.carrier
 	}
 	r.group = quorum.NewGroup(carriers, cfg.Clock, cfg.NodeTimeout)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // guardPrefix is what package fence keeps tokens under, for keys of a Redis that may be
@@ -20,7 +21,7 @@ func (c Config) checkKey(key string) error {
 		return errors.New("redlock: key is empty")
 	case reserved(c.KeyPrefix + key):
 		return fmt.Errorf("redlock: key %q is reserved: behind Config.KeyPrefix it is one of …%s, %s…, %s…, %s… and %s…, which this library keeps for itself",
-			errs.Short(key), markerName, fencePrefix, queuePrefix, flagPrefix, guardPrefix)
+			errs.Short(key), voter.RecordKey, fencePrefix, queuePrefix, flagPrefix, guardPrefix)
 	}
 	return nil
 }
@@ -36,5 +37,5 @@ func reserved(name string) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(name, markerName)
+	return strings.HasSuffix(name, voter.RecordKey)
 }

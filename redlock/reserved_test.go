@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/slot"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // No client's lock is stored under a name under which another client's nodes keep an
@@ -30,7 +31,7 @@ func TestNoKeyMeetsWhatAnotherClientKeeps(t *testing.T) {
 	}
 	var accepted []client
 	for _, p := range prefixes {
-		keep(p+markerName, "an identity record")
+		keep(p+voter.RecordKey, "an identity record")
 		for _, k := range keys {
 			if (Config{KeyPrefix: p}).checkKey(k) == nil {
 				accepted = append(accepted, client{p, k})

@@ -39,26 +39,10 @@ func (r *Redlock) Nodes() []NodeStatus {
 	now := r.cfg.Clock.Now()
 	all := make([]NodeStatus, len(r.nodes))
 	for i, n := range r.nodes {
-		all[i] = NodeStatus{Addr: n.addr, Servers: r.guard.status(i, now)}
-	}
-	return all
-}
-
-func (g *guard) status(node int, now time.Time) (all []ServerStatus) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.nodes[node] {
-		if !s.known && s.err == nil {
-			continue
+		all[i].Addr = n.addr
+		for _, s := range r.guard.Status(i, now) {
+			all[i].Servers = append(all[i].Servers, ServerStatus(s))
 		}
-		status := ServerStatus{Addr: s.addr, RunID: s.run, Role: s.role, Heard: s.heard, Err: s.stands(now)}
-		if s.known {
-			status.Started = s.started.Add(-granularity)
-			if g.on() {
-				status.Quarantine = s.quarantine()
-			}
-		}
-		all = append(all, status)
 	}
 	return all
 }

@@ -3,20 +3,25 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 	"unique"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // verification is what is known of the server at the other end of a connection.
 type verification struct {
-	server *server
-	marker string   // the key of the node's marker; empty: it has none
-	met    identity // what the server last said, maybe on an earlier connection; zero: nothing yet
+	server *voter.Server
+	clock  clock.Clock
+	marker string         // the key of the node's marker; empty: it has none
+	met    voter.Identity // what the server last said, maybe on an earlier connection; zero: nothing yet
 
 	asked bool         // since it was due
 	sent  time.Time    // when it was last asked
@@ -26,7 +31,7 @@ type verification struct {
 	write string       // what is to be written to the marker
 
 	questions []question // those of the batch under way
-	seen      sighting   // what they were answered
+	seen      voter.Info // what they were answered
 }
 
 // question is a command in front of a batch. Like all of ours it is sent once, or a
@@ -44,19 +49,19 @@ func newQuestion(take func(any) error, args ...any) question {
 
 // now is when what is sent now is sent, for who has to know.
 func (v *verification) now() (t time.Time) {
-	if g := v.server.guard; g.on() {
-		t = g.clock.Now()
+	if v.server.Guard().On() {
+		t = v.clock.Now()
 	}
 	return t
 }
 
 // due reports whether a batch that is sent now must ask.
 func (v *verification) due(now time.Time) bool {
-	switch g := v.server.guard; {
+	switch {
 	case !v.asked:
 		return true
-	case g.on():
-		return v.at.IsZero() || now.Sub(v.at) >= believed
+	case v.server.Guard().On():
+		return v.at.IsZero() || now.Sub(v.at) >= voter.Believed
 	default:
 		return false
 	}
@@ -66,15 +71,15 @@ func (v *verification) due(now time.Time) bool {
 // whose replica you were, and what the marker says by your clock.
 func (v *verification) ask(w *wire) {
 	v.sent = v.now()
-	v.seen = sighting{}
+	v.seen = voter.Info{}
 	s := &v.seen
-	v.questions = append(v.questions[:0], newQuestion(text(s.readServer), "info", "server"))
-	if v.server.guard.on() {
-		v.questions = append(v.questions, newQuestion(text(s.readReplication), "info", "replication"))
+	v.questions = append(v.questions[:0], newQuestion(text(s.ReadServer), "info", "server"))
+	if v.server.Guard().On() {
+		v.questions = append(v.questions, newQuestion(text(s.ReadReplication), "info", "replication"))
 		if v.marker != "" {
 			v.questions = append(v.questions,
-				newQuestion(text(s.readMark), "get", v.marker),
-				newQuestion(s.readTime, "time"))
+				newQuestion(text(s.ReadRecord), "get", v.marker),
+				newQuestion(s.ReadTime, "time"))
 		}
 	}
 	for _, q := range v.questions {
@@ -89,7 +94,7 @@ func (v *verification) remark() (cmd redis.Cmder) {
 		return nil
 	}
 	args := []any{"set", v.marker, v.write}
-	if readMarker(v.write).since == 0 {
+	if !voter.Dated(v.write) {
 		args = append(args, "nx") // somebody may have come with a time
 	}
 	v.write = ""
@@ -101,7 +106,7 @@ func (v *verification) remark() (cmd redis.Cmder) {
 func (v *verification) heard(batchErr error) {
 	defer func() { v.questions = v.questions[:0] }()
 	v.asked, v.at, v.voter, v.err = true, time.Time{}, quorum.Voter{}, nil
-	read := v.server.guard.clock.Now()
+	read := v.clock.Now()
 	for _, q := range v.questions {
 		answer, err := q.Result()
 		// A server that is busy, or refuses a password that is being changed, may do what
@@ -126,18 +131,18 @@ func (v *verification) heard(batchErr error) {
 			err = errs.Scrub(err, "")
 		}
 		if err != nil {
-			v.server.doubt(err)
+			v.server.Unidentified(err)
 			return
 		}
 	}
 	// The answer may have been under way for long: the server is believed to be the same
-	// from when it was asked. See server.meet.
-	v.at, v.voter = v.sent, unique.Make(v.seen.run)
-	if before := v.met; before.run != "" && v.seen.follows(before) {
-		v.server.replaced()
+	// from when it was asked. See voter.Server.Met.
+	v.at, v.voter = v.sent, unique.Make(v.seen.Run)
+	if before := v.met; before.Run != "" && v.seen.Follows(before) {
+		v.server.Replaced()
 	}
-	v.met = v.seen.identity
-	only, record := v.server.meet(v.seen, v.sent, read)
+	v.met = v.seen.Identity
+	only, record := v.server.Met(v.seen, v.sent, read)
 	v.asked = only // who is listed twice is asked each time, as that may end
 	if v.marker != "" {
 		v.write = record
@@ -165,8 +170,20 @@ func text(take func(string) error) func(any) error {
 	return func(answer any) error {
 		s, ok := answer.(string)
 		if !ok {
-			return errNoIdentity
+			return voter.ErrNoIdentity
 		}
 		return take(s)
 	}
 }
+
+// forbidden is a server's refusal to say who it is.
+type forbidden struct {
+	command string
+	cause   error
+}
+
+func (e forbidden) Error() string {
+	return fmt.Sprintf("does not permit %s, which Config.RestartGuard needs (ACL: +%s): %v",
+		strings.ToUpper(e.command), e.command, e.cause)
+}
+func (e forbidden) Unwrap() error { return e.cause }

@@ -6,7 +6,7 @@ import "slices"
 var moved = slices.Concat(
 	guardedBy([]bug{
 		{"promoted-without-record", "a promoted server that has no identity record counts at once for a client that comes new", one(guards,
-			"return !dated && (now.promoted || now.stranger())", "return !dated && now.promoted && now.stranger()")},
+			"return !dated && (now.promoted || now.others())", "return !dated && now.promoted && now.others()")},
 	}, "empty-promotion"),
 	guardedBy([]bug{
 		{"old-date-believed", "a server that comes back to its address counts by the date of its earlier stay", one(marker,
@@ -14,11 +14,11 @@ var moved = slices.Concat(
 	}, "excursion"),
 	guardedBy([]bug{
 		{"spare-not-dated", "a date counts only for a server that was once a replica", one(marker,
-			"if !ok || !replaced && s.mark == was {", "if !ok || !s.promoted || !replaced && s.mark == was {")},
+			"if !ok || !replaced && s.record == was {", "if !ok || !s.promoted || !replaced && s.record == was {")},
 	}, "spare"),
 	guardedBy([]bug{
 		{"max-lag-left-out", "the quarantine covers the longest ttl, and not what a deposed master still grants", one(guards,
-			"clock: cfg.Clock, period: cfg.RestartGuard, drift", "clock: cfg.Clock, period: max(cfg.RestartGuard-2*time.Second, 1), drift")},
+			"clock: clk, period: period, drift", "clock: clk, period: max(period-2*time.Second, 1), drift")},
 	}, "deposed"),
 	guardedBy([]bug{
 		{"believed-from-the-answer", "an identity is believed from when its answer was read", one(verify,

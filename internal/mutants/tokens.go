@@ -43,7 +43,7 @@ var guarded = []bug{
 	{"no-quarantine", "a server that may have forgotten votes at once", one(guards,
 		"if until := s.quarantine(); sent.Before(until) {\n		return", "if until := s.quarantine(); false && sent.Before(until) {\n		return")},
 	{"votes-before-it-is-known", "the first batch on a connection counts for what was known before", one(pinned,
-		"	if asks {\n		p.check.heard(err)\n	}\n	standing := p.check.server.standing(sent)\n", "	standing := p.check.server.standing(sent)\n	if asks {\n		p.check.heard(err)\n	}\n")},
+		"	if asks {\n		p.check.heard(err)\n	}\n	standing := p.check.server.Eligibility(sent)\n", "	standing := p.check.server.Eligibility(sent)\n	if asks {\n		p.check.heard(err)\n	}\n")},
 	{"half-a-guard", "quarantine lasts for half of the guard", one(guards,
 		"began.Add(s.guard.span())", "began.Add(s.guard.period / 2)")},
 	{"promotion-unseen", "only a server's uptime matters, not who it is", one(guards,
@@ -57,11 +57,11 @@ var guarded = []bug{
 // promoted are bugs that take a server back which was a replica for a while.
 var promoted = []bug{
 	{"failback-unseen", "a server that keeps its run id is the one it was", one(info,
-		"|| before.replication != s.replication && s.promoted", "")},
+		"|| before.Replication != i.Replication && i.promoted", "")},
 }
 
 // fresh are bugs of clients that come after a fail-over.
 var fresh = []bug{
 	{"fresh-client-unaware", "a server that is met for the first time was always there", one(guards,
-		"return !dated && (now.promoted || now.stranger())", "return false && dated")},
+		"return !dated && (now.promoted || now.others())", "return false && dated")},
 }

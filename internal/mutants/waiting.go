@@ -54,7 +54,7 @@ var delaying = []mutant{
 	shownBy("TestNewsOfAChannelAreToldToItsWaits", bug{"all-are-told", "each wait of a Cluster asks again when the channel of another one is confirmed or lost", one(ears,
 		"		waits = e.on[channel]\n", "")}),
 	shownBy("TestAWaitIsWokenByTheServerThatTookOver", bug{"listens-to-the-deposed", "a waiter goes on listening to a server that another one has replaced", one(verify,
-		"		v.server.replaced()\n", "")}),
+		"		v.server.Replaced()\n", "")}),
 	shownBy("TestAWaitListensToTheMasterThatItAsks", bug{"listens-to-the-old-shard", "a waiter listens to the shard that first had its key, whichever has it now", one(shards,
 		"		before.untune(channel)\n	}\n", "		at = before\n	}\n")}),
 	shownBy("TestARefusalToListenThatPasses", bug{"busy-is-forbidden", "a server that is busy for a moment is not asked for wake-ups for a minute", one(ear,

@@ -1,4 +1,4 @@
-package redlock
+package voter
 
 import (
 	"testing"
@@ -38,36 +38,36 @@ func TestGuardWritesIdentityRecords(t *testing.T) {
 		{"a negative time", "run:replication -5", never, false, never, "run:replication 0"},
 		{"an absurd time", "run:replication 9223372036854775807", never, false, 0, ""},
 	} {
-		s := &server{
-			guard:    &guard{period: time.Minute, drift: clock.DefaultDrift},
-			sighting: sighting{identity: identity{"run", "replication"}, role: "master", promoted: true, now: now, mark: readMarker(c.text)},
-			void:     marker{"run:replication", 900000},
+		s := &Server{
+			guard: &Guard{period: time.Minute, drift: clock.DefaultDrift},
+			Info:  Info{Identity: Identity{"run", "replication"}, role: "master", promoted: true, now: now, record: parseRecord(c.text)},
+			void:  record{"run:replication", 900000},
 		}
 		if c.known != never {
 			s.changed = sent.Add(-c.known)
 		}
-		assert.Equal(t, c.stranger, s.stranger(), c.name)
+		assert.Equal(t, c.stranger, s.others(), c.name)
 		since, ok := s.dated()
 		assert.Equal(t, c.since != never, ok, c.name)
 		if ok {
 			assert.Equal(t, c.since, since, c.name)
 		}
-		assert.Equal(t, c.record, s.record(sent), c.name)
+		assert.Equal(t, c.record, s.wanted(sent), c.name)
 		s.role = "slave"
-		assert.Empty(t, s.record(sent), "a replica cannot be written to")
+		assert.Empty(t, s.wanted(sent), "a replica cannot be written to")
 	}
-	s := &server{guard: &guard{}, sighting: sighting{identity: identity{"run", "replication"}, role: "master", now: now}}
+	s := &Server{guard: &Guard{}, Info: Info{Identity: Identity{"run", "replication"}, role: "master", now: now}}
 	// A master's replication id changes too when a first replica comes, for a backup.
-	s.mark = readMarker("run:other 990000")
-	assert.False(t, s.stranger())
+	s.record = parseRecord("run:other 990000")
+	assert.False(t, s.others())
 	since, ok := s.dated()
 	assert.True(t, ok, "it is the same server")
 	assert.Equal(t, 10*time.Second, since)
-	assert.Empty(t, s.record(sent))
-	s.now, s.mark = time.UnixMicro(1_000_000_001), readMarker("other:replication 1")
-	assert.Equal(t, "run:replication 1000001", s.record(sent), "not before it was found")
+	assert.Empty(t, s.wanted(sent))
+	s.now, s.record = time.UnixMicro(1_000_000_001), parseRecord("other:replication 1")
+	assert.Equal(t, "run:replication 1000001", s.wanted(sent), "not before it was found")
 	s.now = time.Time{}
-	assert.Empty(t, s.record(sent), "without the guard nobody asked")
+	assert.Empty(t, s.wanted(sent), "without the guard nobody asked")
 }
 
 // What a client believes of the date in a server's own record, by when it last saw the
@@ -103,26 +103,26 @@ func TestGuardHeedsDates(t *testing.T) {
 		{"the same, and somebody has dated it", "run:id", "run:id 0", time.Second, false, "run:id 999000", time.Second, false, false},
 		{"the same, and the date is no news", "run:id", "run:id 999000", time.Second, false, "run:id 999000", -1, false, false},
 	} {
-		g := &guard{period: time.Minute, drift: clock.DefaultDrift, log: asynclog.New(nil), nodes: make([][]*server, 1), behind: make([]bool, 1)}
-		s := g.at(0, "node", "addr")
+		g := NewGuard(nil, time.Minute, clock.DefaultDrift, 1, asynclog.New(nil), nil)
+		s := g.Server(0, "node", "addr")
 		sent := start
 		read := sent.Add(took)
-		now := sighting{
-			identity: identity{"run", "id"}, role: "master", uptime: time.Hour, promoted: c.promoted,
-			now: time.UnixMilli(1_000_000), mark: readMarker(c.now),
+		now := Info{
+			Identity: Identity{"run", "id"}, role: "master", uptime: time.Hour, promoted: c.promoted,
+			now: time.UnixMilli(1_000_000), record: parseRecord(c.now),
 		}
 		if c.before != "" {
 			s.known, s.heard = true, sent.Add(-c.heard)
-			s.identity, s.mark = marker{id: c.before}.identity(), readMarker(c.mark)
+			s.Identity, s.record = record{id: c.before}.identity(), parseRecord(c.mark)
 		}
-		_, record := s.meet(now, sent, read)
+		_, write := s.Met(now, sent, read)
 		if c.changed < 0 {
 			assert.Zero(t, s.changed, c.name)
 		} else {
 			assert.Equal(t, c.changed, read.Sub(s.changed), c.name)
 		}
-		assert.Equal(t, c.void, s.void == s.mark && s.mark != marker{}, c.name)
-		assert.Equal(t, c.new, record != "", "%s: %s", c.name, record)
+		assert.Equal(t, c.void, s.void == s.Info.record && s.Info.record != (record{}), c.name)
+		assert.Equal(t, c.new, write != "", "%s: %s", c.name, write)
 	}
 }
 
@@ -131,16 +131,16 @@ func TestGuardHeedsDates(t *testing.T) {
 func TestGuardWitnessesAgreeOnADate(t *testing.T) {
 	start := time.Now()
 	var record string
-	g := &guard{period: time.Minute, drift: clock.DefaultDrift, log: asynclog.New(nil), nodes: make([][]*server, 2), behind: make([]bool, 2)}
-	first, second := g.at(0, "first", "addr"), g.at(1, "second", "addr")
+	g := NewGuard(nil, time.Minute, clock.DefaultDrift, 2, asynclog.New(nil), nil)
+	first, second := g.Server(0, "first", "addr"), g.Server(1, "second", "addr")
 	written, last := 0, start
-	look := func(s *server, after time.Duration) {
+	look := func(s *Server, after time.Duration) {
 		at := start.Add(after)
-		now := sighting{
-			identity: identity{"run", "id"}, role: "master", uptime: time.Hour, promoted: true,
-			now: time.UnixMilli(1_000_000).Add(after), mark: readMarker(record),
+		now := Info{
+			Identity: Identity{"run", "id"}, role: "master", uptime: time.Hour, promoted: true,
+			now: time.UnixMilli(1_000_000).Add(after), record: parseRecord(record),
 		}
-		if _, r := s.meet(now, at, at.Add(time.Duration(written)*time.Millisecond)); r != "" {
+		if _, r := s.Met(now, at, at.Add(time.Duration(written)*time.Millisecond)); r != "" {
 			record, last = r, at
 			written++
 		}
@@ -162,11 +162,11 @@ func TestGuardWitnessesAgreeOnADate(t *testing.T) {
 }
 
 func TestGuardTellsAServerFromItsSuccessor(t *testing.T) {
-	now := sighting{identity: identity{"run", "replication"}}
-	assert.False(t, now.follows(identity{"run", "replication"}))
-	assert.True(t, now.follows(identity{"other", "replication"}))
-	assert.False(t, now.follows(identity{"run", "before a backup"}))
+	now := Info{Identity: Identity{"run", "replication"}}
+	assert.False(t, now.Follows(Identity{"run", "replication"}))
+	assert.True(t, now.Follows(Identity{"other", "replication"}))
+	assert.False(t, now.Follows(Identity{"run", "before a backup"}))
 	now.promoted = true
-	assert.True(t, now.follows(identity{"run", "when it was a replica"}))
-	assert.False(t, now.follows(identity{"run", "replication"}))
+	assert.True(t, now.Follows(Identity{"run", "when it was a replica"}))
+	assert.False(t, now.Follows(Identity{"run", "replication"}))
 }
