@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // TryAcquire makes one attempt to lock key for ttl. It takes one round trip, and
@@ -227,7 +228,7 @@ func slots() chan struct{} {
 
 // waiting is the error of a wait that ends before anything was asked.
 func (r *Redlock) waiting(key string) *QuorumError {
-	return &QuorumError{Op: kindAcquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
+	return &QuorumError{Op: protocol.Acquire.String(), Key: key, Need: quorum.Size(len(r.nodes)), Total: len(r.nodes)}
 }
 
 func (r *Redlock) warnNoQuorum(failed *QuorumError) {

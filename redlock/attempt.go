@@ -8,6 +8,7 @@ import (
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // attempt is the algorithm; docs/algorithm.md numbers its steps. With a wait it takes what
@@ -28,17 +29,17 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 		return nil, remains{}, fmt.Errorf("redlock: acquire %q: no random value: %w", key, err)
 	}
 	name := r.cfg.KeyPrefix + key
-	cmd := command{kind: kindAcquire, r: r, resource: key, key: name, value: value, ttl: millis(ttl)}
+	cmd := protocol.Operation{Kind: protocol.Acquire, Observer: observer{r}, Key: key, NodeKey: name, Value: value, TTL: protocol.Millis(ttl)}
 	if r.cfg.Fencing {
-		if cmd.fence, err = r.newFence(key, name); err != nil {
+		if cmd.Fence, err = r.newFence(key, name); err != nil {
 			return nil, remains{}, err
 		}
 	}
 	switch {
 	case w != nil:
-		cmd.queue, cmd.stance = w.queue, w.stance(old)
+		cmd.Queue, cmd.Entry, cmd.Observer = w.queue, w.entry(old), w
 	case r.cfg.Fair:
-		cmd.queue, cmd.stance = queueOf(name), r.newcomer(name)
+		cmd.Queue, cmd.Entry = protocol.QueueOf(name), r.newcomer(name)
 	}
 
 	// Steps 2 and 3: the clock is read before the first byte leaves; no node
@@ -51,7 +52,7 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 	}
 
 	if err := r.guard.Duplicate(); err != nil {
-		return nil, r.giveBack(ctx, &b, ttl, w, kindStand, patient), errs.Op("acquire", key, err)
+		return nil, r.giveBack(ctx, &b, ttl, w, protocol.Enqueue, patient), errs.Op("acquire", key, err)
 	}
 
 	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start
@@ -85,19 +86,19 @@ func (r *Redlock) attempt(ctx context.Context, key string, ttl time.Duration, w 
 	case tally.Unavailable():
 		reason = ErrNoQuorum
 	}
-	back := kindStand
+	back := protocol.Enqueue
 	if w != nil && (reason == ErrNoQuorum || reason == ErrExpired) {
-		back = kindLeave
+		back = protocol.Dequeue
 	}
 	left := r.giveBack(ctx, &b, ttl, w, back, patient)
 	return nil, left, r.quorumError(last, reason, context.Cause(ctx))
 }
 
 // bidding is a round of a bid. Who waits is told when all nodes have answered.
-func bidding(cmd command) quorum.Spec[command] {
-	spec := quorum.Spec[command]{Op: cmd}
-	if cmd.stance != nil && cmd.stance.wait != nil {
-		spec.Done = cmd.stance.wait.failed
+func bidding(cmd protocol.Operation) quorum.Spec[protocol.Operation] {
+	spec := quorum.Spec[protocol.Operation]{Op: cmd}
+	if w, ok := cmd.Observer.(*wait); ok {
+		spec.Done = w.failed
 	}
 	return spec
 }
@@ -111,7 +112,7 @@ const introduction = 50 * time.Millisecond
 // ask is the first round of an attempt. A Redlock's very first waits for the other nodes
 // a little, so that one server that is listed twice is an error from the start. That it
 // has one vote does not depend on this.
-func (r *Redlock) ask(ctx context.Context, cmd command, ttl time.Duration) *quorum.Round[command] {
+func (r *Redlock) ask(ctx context.Context, cmd protocol.Operation, ttl time.Duration) *quorum.Round[protocol.Operation] {
 	if r.introduced.Load() {
 		round := r.start(bidding(cmd))
 		round.Wait(ctx)
@@ -119,7 +120,7 @@ func (r *Redlock) ask(ctx context.Context, cmd command, ttl time.Duration) *quor
 	}
 	all := make(chan struct{})
 	spec := bidding(cmd)
-	spec.Heard = func(*quorum.Round[command]) { close(all) }
+	spec.Heard = func(*quorum.Round[protocol.Operation]) { close(all) }
 	round := r.start(spec)
 	round.Wait(ctx)
 	left := clock.Validity(ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)

@@ -1,17 +1,20 @@
 package redlock
 
-import "github.com/quorumlock/redlock/quorum"
+import (
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+)
 
 // bid is what was asked of the nodes with one value: a round, or with fencing one for
 // each token that was proposed. Validity counts from the first; the lanes keep them
 // in order.
 type bid struct {
-	first *quorum.Round[command]
-	more  []*quorum.Round[command]
-	won   *quorum.Round[command] // the last that found a majority; nil: none
+	first *quorum.Round[protocol.Operation]
+	more  []*quorum.Round[protocol.Operation]
+	won   *quorum.Round[protocol.Operation] // the last that found a majority; nil: none
 }
 
-func (b *bid) last() *quorum.Round[command] {
+func (b *bid) last() *quorum.Round[protocol.Operation] {
 	if len(b.more) > 0 {
 		return b.more[len(b.more)-1]
 	}

@@ -40,7 +40,6 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 				require.NoError(t, err)
 				defer func() { assert.NoError(t, r.Close()) }()
 				ctx := context.Background()
-				carrier := r.nodes[2].carrier.(*cluster)
 				ears := r.ears.stations[2].(*shards)
 				time.Sleep(2 * guard) // the masters have been up for long
 
@@ -55,8 +54,9 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 					require.NoError(t, l.Release(ctx))
 					synctest.Wait()
 				}
-				assert.LessOrEqual(t, len(carrier.conns), 1, "connections")
-				assert.LessOrEqual(t, len(carrier.beside.clients), 2, "clients for subscriptions")
+				connections, clients := r.nodes[2].Held()
+				assert.LessOrEqual(t, connections, 1, "connections")
+				assert.LessOrEqual(t, clients, 2, "clients for subscriptions")
 				ears.mu.Lock()
 				assert.LessOrEqual(t, len(ears.all), 1, "subscriptions")
 				ears.mu.Unlock()

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // giveBack deletes what a failed attempt left, on every node where that can be, also
 // on those that failed: the SET may have been done all the same. Lanes are in order, so
 // it cannot overtake its SET. It runs whatever becomes of the caller's context. A waiter's
 // command is back: it asks for the queue entry that the wait had before the attempt
-// (kindStand), or gives that up (kindLeave).
+// (protocol.Enqueue), or gives that up (protocol.Dequeue).
 //
 // The caller is told that nothing stays where it was granted, so it waits for the nodes
 // that had granted, also beyond the end of its context; a caller that tries again does so
@@ -22,7 +23,7 @@ import (
 // A patient caller tries again, and then gives back first what it tried with: nodes that
 // refused need not be asked before, unless they have a queue entry to remove. Others are, as a hook of the client's might have sent
 // a command twice.
-func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wait, back kind, patient bool) remains {
+func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wait, back protocol.Kind, patient bool) remains {
 	b.withdraw()
 	took := b.last().Decided().Sub(b.first.Start())
 	grace := 2 * max(took, minRoundTrip)
@@ -32,36 +33,36 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 		n := ballot.Node
 		granted := ballot.Final == quorum.Granted || b.grantedBefore(n)
 		switch {
-		case !ballot.Sent && back == kindStand:
+		case !ballot.Sent && back == protocol.Enqueue:
 		case granted || ballot.Final == quorum.Refused && !patient:
 			answered[n], anyAnswered = true, true
 			anyGranted = anyGranted || granted
-		case ballot.Final != quorum.Refused || back == kindLeave:
+		case ballot.Final != quorum.Refused || back == protocol.Dequeue:
 			silent[n], anySilent = true, true
 		}
 	}
 	cmd := *b.first.Op()
-	cmd.kind, cmd.stance = kindCleanUp, nil
-	if cmd.queue == nil {
-		cmd.queue = flagOf(cmd.key.(string))
+	cmd.Kind, cmd.Entry, cmd.Observer = protocol.CleanUp, nil, observer{r}
+	if cmd.Queue == nil {
+		cmd.Queue = protocol.FlagOf(cmd.NodeKey.(string))
 	}
-	spec := quorum.Spec[command]{All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
+	spec := quorum.Spec[protocol.Operation]{All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
 	if w != nil {
-		cmd.kind, cmd.stance = back, w.stance(cmd.value)
+		cmd.Kind, cmd.Entry, cmd.Observer = back, w.entry(cmd.Value), w
 		spec.Done = w.failed
-		if back == kindStand {
+		if back == protocol.Enqueue {
 			w.owes(spec.KeepUntil, answered, silent)
 		} else {
 			w.owes(spec.KeepUntil)
 		}
 	}
 	spec.Op = cmd
-	var behind *quorum.Round[command]
+	var behind *quorum.Round[protocol.Operation]
 	if anySilent {
 		spec.Nodes = silent
 		behind = r.start(spec)
 	}
-	left := remains{value: cmd.value}
+	left := remains{value: cmd.Value}
 	if anyAnswered {
 		spec.Nodes = answered
 		cleaned := r.start(spec)
@@ -83,8 +84,8 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 
 // remains is what a failed attempt leaves behind for a caller that tries again.
 type remains struct {
-	value   string                 // that it tried with, for the next to make sure that it is gone
-	cleaned *quorum.Round[command] // deletes it where it was granted; nil: nowhere
+	value   string                            // that it tried with, for the next to make sure that it is gone
+	cleaned *quorum.Round[protocol.Operation] // deletes it where it was granted; nil: nowhere
 }
 
 // gone waits until the nodes that had granted the attempt have deleted its key, no longer
@@ -96,7 +97,7 @@ func (l remains) gone() {
 }
 
 // waitFor waits for a round for d at the most.
-func (r *Redlock) waitFor(ctx context.Context, round *quorum.Round[command], d time.Duration) {
+func (r *Redlock) waitFor(ctx context.Context, round *quorum.Round[protocol.Operation], d time.Duration) {
 	if d <= 0 {
 		return
 	}

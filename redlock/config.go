@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // Config tunes a [Redlock]. The zero value is a working configuration.
@@ -214,4 +216,17 @@ func (c Config) checkTTL(ttl time.Duration) (time.Duration, error) {
 			ttl, c.Drift.Of(ttl), minRoundTrip)
 	}
 	return ttl, nil
+}
+
+// checkKey refuses the empty key, which is a caller's variable that was not set, and a key
+// that this library keeps something else under.
+func (c Config) checkKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("redlock: key is empty")
+	case protocol.Reserved(c.KeyPrefix + key):
+		return fmt.Errorf("redlock: key %q is reserved: behind Config.KeyPrefix it is one of …%s, %s…, %s…, %s… and %s…, which this library keeps for itself",
+			errs.Short(key), protocol.RecordKey, protocol.FencePrefix, protocol.QueuePrefix, protocol.FlagPrefix, protocol.GuardPrefix)
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/redlock/redlock/internal/conn"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
@@ -27,7 +28,7 @@ import (
 type ear struct {
 	ears    *ears
 	node    int
-	client  *redis.Client // of beside
+	client  *redis.Client // of conn.Beside
 	sharded bool
 	stale   func() // the server has said that a slot is not its own; nil: it cannot
 
@@ -40,14 +41,6 @@ type ear struct {
 	idle     time.Time // since when nobody has waited; zero: somebody does
 }
 
-// beside is the client for an ear, with the same pools and options of its own. go-redis
-// writes to a client's options when its server does not know maintenance notifications,
-// and guards them with a lock of which each Conn has another; so it must be called before
-// the lane takes its Conn of the client.
-func beside(client *redis.Client) *redis.Client {
-	return client.WithTimeout(client.Options().ReadTimeout)
-}
-
 const (
 	// quietFor is how long a connection may say nothing before it is asked whether it is
 	// still there, and idleFor after how long without anybody who waits it is given up.
@@ -55,10 +48,9 @@ const (
 	idleFor  = 10 * time.Second
 	// What cannot be listened to is tried again after firstRetune, then ever more rarely
 	// up to lastRetune; a server that does not permit it or has no such thing, after
-	// noSuchThing.
+	// conn.RetryDenied.
 	firstRetune = 10 * time.Millisecond
 	lastRetune  = time.Second
-	noSuchThing = time.Minute
 )
 
 var errReplaced = errors.New("another server has taken over")
@@ -139,12 +131,12 @@ func (e *ear) run() {
 			return
 		}
 		switch {
-		case moved(err), errs.Says(err, "CROSSSLOT"):
+		case conn.Moved(err), errs.Says(err, "CROSSSLOT"):
 			e.forget()
 			pause = min(max(2*pause, firstRetune), lastRetune)
-		case denied(err):
+		case conn.Denied(err):
 			e.ears.refused(e.node, err)
-			pause = noSuchThing
+			pause = conn.RetryDenied
 		case heard && !errs.Answered(err):
 			pause = firstRetune
 		default: // also a refusal that passes: a script is running, or there are too many clients
@@ -204,7 +196,7 @@ func (e *ear) listen() (heard bool, err error) {
 	var sub *redis.PubSub
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errGarbled, p) // sub's lock may be held for ever
+			err = fmt.Errorf("%w: %v", conn.ErrGarbled, p) // sub's lock may be held for ever
 		} else if sub != nil {
 			_ = sub.Close()
 		}
@@ -287,7 +279,7 @@ func (e *ear) next(sub *redis.PubSub, sent map[string]bool, renewals int) (chann
 func (e *ear) subscribe(ctx context.Context, sub *redis.PubSub, channel string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errGarbled, p)
+			err = fmt.Errorf("%w: %v", conn.ErrGarbled, p)
 		}
 	}()
 	if e.sharded {

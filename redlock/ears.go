@@ -4,14 +4,12 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // ears hears the wake-ups for all waits of a Redlock: on each server, whoever wakes one
@@ -63,7 +61,7 @@ type station interface {
 
 func newEars(r *Redlock, id string) *ears {
 	e := &ears{
-		r: r, id: id, channel: wakePrefix + id, waits: map[string]*wait{}, on: map[string]map[string]*wait{}, late: map[string]*wait{},
+		r: r, id: id, channel: protocol.WakePrefix + id, waits: map[string]*wait{}, on: map[string]map[string]*wait{}, late: map[string]*wait{},
 		muted: make([]bool, len(r.nodes)), deaf: make([]error, len(r.nodes)),
 	}
 	e.notices.ears = e
@@ -72,7 +70,11 @@ func newEars(r *Redlock, id string) *ears {
 	e.gone, end = context.WithCancel(e.ctx)
 	end()
 	for i, n := range r.nodes {
-		e.stations = append(e.stations, n.station(e, i))
+		if cluster := n.Cluster(); cluster != nil {
+			e.stations = append(e.stations, newShards(e, i, cluster, n.BesideMaster))
+		} else {
+			e.stations = append(e.stations, oneEar{&ear{ears: e, node: i, client: n.Client(), channels: map[string]bool{}}})
+		}
 	}
 	return e
 }
@@ -102,7 +104,9 @@ func (e *ears) begin(w *wait) {
 }
 
 // sharded returns the channel on which messages for a key come from a Cluster.
-func (e *ears) sharded(name string) string { return wakePrefix + shardChannel(e.id, name) }
+func (e *ears) sharded(name string) string {
+	return protocol.WakePrefix + protocol.ShardChannel(e.id, name)
+}
 
 func (e *ears) tune(w *wait) {
 	for _, s := range e.stations {
@@ -169,30 +173,28 @@ func (e *ears) message(node int, said string) {
 	if e.notices.said(node, said) {
 		return
 	}
-	said, second := strings.CutPrefix(said, "~")
-	text, name, _ := strings.Cut(said, " ")
-	ticket, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || name == "" {
+	wake, ok := protocol.ParseWake(said)
+	if !ok {
 		return // nothing that we have sent
 	}
 	e.mu.Lock()
-	w := e.waits[name]
-	if w == nil && !second {
-		w = e.late[name]
+	w := e.waits[wake.NodeKey]
+	if w == nil && !wake.Second {
+		w = e.late[wake.NodeKey]
 	}
 	e.mu.Unlock()
-	if second {
+	if wake.Second {
 		if w != nil {
-			w.second(ticket)
+			w.second(wake.Ticket)
 		}
 		return
 	}
-	if w != nil && w.woken(node, ticket) {
+	if w != nil && w.woken(node, wake.Ticket) {
 		return
 	}
-	who, sharded := e.r.names(name)
-	e.r.leaveAt(node, strings.TrimPrefix(name, e.r.cfg.KeyPrefix), name,
-		&stance{who: who, sharded: sharded, ticket: ticketText(ticket)}, time.Time{})
+	who, sharded := e.r.names(wake.NodeKey)
+	e.r.leaveAt(node, strings.TrimPrefix(wake.NodeKey, e.r.cfg.KeyPrefix), wake.NodeKey,
+		&protocol.Entry{Name: who, ShardName: sharded, Ticket: protocol.TicketText(wake.Ticket)}, time.Time{})
 }
 
 // found and lost tell the waits of one channel of a node that they can be woken by the node,
@@ -246,7 +248,7 @@ func (e *ears) refused(node int, err error) {
 	}
 	e.mu.Unlock()
 	if !said {
-		e.r.log.Warn("node does not let us queue, waiting by looking", "node", e.r.nodes[node].addr, "error", errs.Scrub(err, "").Error())
+		e.r.log.Warn("node does not let us queue, waiting by looking", "node", e.r.nodes[node].Addr, "error", errs.Scrub(err, "").Error())
 	}
 }
 
@@ -276,13 +278,6 @@ func (e *ears) wait() { e.running.Wait() }
 
 // oneEar is the station of a single server, which says everything on one channel.
 type oneEar struct{ *ear }
-
-func listenTo(client *redis.Client) func(e *ears, node int) station {
-	client = beside(client)
-	return func(e *ears, node int) station {
-		return oneEar{&ear{ears: e, node: node, client: client, channels: map[string]bool{}}}
-	}
-}
 
 func (o oneEar) channel(string) string { return o.ears.channel }
 func (o oneEar) renew(string)          { o.ear.renew() }

@@ -14,7 +14,7 @@ import (
 var (
 	// ErrHeld: somebody else has the key. Enough nodes answered; too few
 	// granted. Nothing of ours stays on the nodes.
-	ErrHeld error = errs.Sentinel("held by another client")
+	ErrHeld = errs.Held
 
 	// ErrNoQuorum: at the decision more than N−Q nodes had failed, so no
 	// majority was possible. It says nothing about who has the key.
@@ -23,7 +23,7 @@ var (
 	// ErrNotHeld: so many nodes no longer have our value that a majority
 	// cannot have it. The lock is lost; what remains of it on a minority goes
 	// with Release or with its ttl. Nobody else's key was touched.
-	ErrNotHeld error = errs.Sentinel("no longer held")
+	ErrNotHeld = errs.NotHeld
 
 	// ErrExpired: by our own clock the validity of the lock has ended.
 	ErrExpired error = errs.Sentinel("validity has ended")
@@ -37,7 +37,7 @@ var (
 
 	// ErrForeign: the key is there and does not look like a lock of this library; see
 	// NodeInspection.Foreign.
-	ErrForeign error = errs.Sentinel("not a lock of this library")
+	ErrForeign = errs.Foreign
 
 	// ErrDuplicateNode: one node is listed twice; it would have two votes.
 	ErrDuplicateNode = errs.DuplicateNode
@@ -81,16 +81,6 @@ func (e NodeError) Error() string { return e.Addr + ": " + errs.Text(e.Err) }
 
 // Unwrap gives the node's own cause.
 func (e NodeError) Unwrap() error { return e.Err }
-
-// refusal is the cause of a node that refused. What one node found need not be what came
-// of the operation, so a QuorumError does not match its reason.
-type refusal struct {
-	text   string
-	reason error
-}
-
-func (e *refusal) Error() string { return e.text }
-func (e *refusal) Unwrap() error { return e.reason }
 
 func (e *QuorumError) Error() string {
 	var b strings.Builder

@@ -9,50 +9,25 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
-	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// fence is what a command of a lock with a fencing token has beside those of others,
-// boxed once for all nodes.
-type fence struct {
-	key       any // string: the fence's own key, in the slot of the lock's
-	token     any // int64: the one proposed, or, for a held lock, its own
-	retention any // int64: milliseconds
-
-	read time.Time // when the clock was read for the token
-}
-
-const (
-	fencePrefix = "redlock:fence:"
-
-	// maxToken is the highest that Lua, whose numbers are doubles, still tells from
-	// the next. As microseconds it is the year 2255.
-	maxToken = 1<<53 - 1
-	// minToken is such that no refusal, which is a fence not below it, reads as the 1
-	// of a grant.
-	minToken = 2
-	// reproposals is how many more tokens an attempt proposes: one for the fence that
-	// it did not know, and two for others who are at it at the same time.
-	reproposals = 3
-)
-
-var (
-	errFenced   error = &refusal{"has seen a token as high as the one proposed", ErrHeld}
-	errTokenEnd       = errors.New("has a fence that no token is above")
-)
+// reproposals is how many more tokens an attempt proposes: one for the fence that it did not
+// know, and two for other clients that propose at the same time.
+const reproposals = 3
 
 // newFence is for the first proposal on a key. The clock only makes it likely that
 // nobody has granted as much: that tokens grow does not depend on it.
-func (r *Redlock) newFence(key, name string) (*fence, error) {
+func (r *Redlock) newFence(key, name string) (*protocol.Fence, error) {
 	now := r.cfg.Clock.Now()
 	token := r.tokens.next(key, now.UnixMicro())
-	if token > maxToken {
+	if token > protocol.MaxToken {
 		return nil, fmt.Errorf("redlock: acquire %q: Config.Clock is beyond the year 2255, where fencing tokens end", errs.Short(key))
 	}
-	return &fence{
-		key: slot.Sibling(fencePrefix, name), token: token, retention: r.retention, read: now,
+	return &protocol.Fence{
+		Key: protocol.FenceKey(name), Token: token, Retention: r.retention, Read: now,
 	}, nil
 }
 
@@ -62,9 +37,9 @@ func (r *Redlock) newFence(key, name string) (*fence, error) {
 // grant this one too. The grants of each count for themselves. A majority for an
 // earlier proposal stands if a later one finds none, since that can only have made
 // its keys live longer. All of it takes no longer than NodeTimeout.
-func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
+func (r *Redlock) propose(ctx context.Context, b *bid, cmd protocol.Operation) {
 	for n := 0; ; n++ {
-		last, token := b.last(), cmd.fence.token.(int64)
+		last, token := b.last(), cmd.Fence.Token.(int64)
 		if last.Tally().Outcome() == quorum.Won && r.fresh(last) {
 			b.won = last
 		}
@@ -74,22 +49,22 @@ func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
 		}
 		now := r.cfg.Clock.Now()
 		if top > 0 || n > 0 {
-			r.tokens.note(cmd.resource, max(top, token), now.UnixMicro())
+			r.tokens.note(cmd.Key, max(top, token), now.UnixMicro())
 		}
 		elapsed := now.Sub(b.first.Start())
 		if top < token || n == reproposals || r.hopeless(last) || ctx.Err() != nil ||
-			elapsed >= r.cfg.NodeTimeout || clock.Validity(millisDuration(cmd.ttl), elapsed, r.cfg.Drift) <= 0 {
+			elapsed >= r.cfg.NodeTimeout || clock.Validity(protocol.Duration(cmd.TTL.(int64)), elapsed, r.cfg.Drift) <= 0 {
 			return
 		}
 		// Never below the clock, however old the attempt: with a master that forgot
 		// its fence, the clock is what the order rests on.
-		next := *cmd.fence
+		next := *cmd.Fence
 		token = max(top+1, now.UnixMicro())
-		if token > maxToken {
+		if token > protocol.MaxToken {
 			return
 		}
-		next.token, next.read = token, now
-		cmd.fence = &next
+		next.Token, next.Read = token, now
+		cmd.Fence = &next
 		round := r.start(bidding(cmd))
 		b.more = append(b.more, round)
 		timer := r.cfg.Clock.AfterFunc(r.cfg.NodeTimeout-elapsed, round.Expire)
@@ -101,12 +76,12 @@ func (r *Redlock) propose(ctx context.Context, b *bid, cmd command) {
 // fresh reports whether a proposal was decided within NodeTimeout of the clock's reading
 // that it rests on; this goroutine may have been asleep in between. Where a node has
 // forgotten its fence, tokens grow as far as proposals are that young.
-func (r *Redlock) fresh(round *quorum.Round[command]) bool {
-	return round.Decided().Sub(round.Op().fence.read) <= r.cfg.NodeTimeout
+func (r *Redlock) fresh(round *quorum.Round[protocol.Operation]) bool {
+	return round.Decided().Sub(round.Op().Fence.Read) <= r.cfg.NodeTimeout
 }
 
 // highest is the highest fence that a node has reported instead of granting.
-func highest(round *quorum.Round[command]) (top int64) {
+func highest(round *quorum.Round[protocol.Operation]) (top int64) {
 	for _, b := range round.Ballots() {
 		if b.Final == quorum.Refused {
 			top = max(top, b.Reply)
@@ -117,10 +92,10 @@ func highest(round *quorum.Round[command]) (top int64) {
 
 // hopeless tells that no token would have got a majority: too many nodes have
 // somebody else's key, or failed.
-func (r *Redlock) hopeless(round *quorum.Round[command]) bool {
+func (r *Redlock) hopeless(round *quorum.Round[protocol.Operation]) bool {
 	against := 0
 	for _, b := range round.Ballots() {
-		if b.Vote == quorum.Failed || b.Vote == quorum.Refused && !errors.Is(b.Err, errFenced) {
+		if b.Vote == quorum.Failed || b.Vote == quorum.Refused && !errors.Is(b.Err, protocol.ErrFenced) {
 			against++
 		}
 	}
@@ -148,7 +123,7 @@ func (t *tokens) next(key string, now int64) int64 {
 	if any && seen < now {
 		delete(t.seen, key)
 	}
-	return max(now, seen+1, minToken)
+	return max(now, seen+1, protocol.MinToken)
 }
 
 // note remembers that a token of the key was seen.

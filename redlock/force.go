@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // ForceRelease breaks the lock that an inspection has seen, whoever holds it: on every
@@ -60,25 +61,25 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 		return nil, err
 	}
 	if err := r.enter(); err != nil {
-		return nil, errs.Op(kindForce.String(), i.Key, err)
+		return nil, errs.Op(protocol.ForceRelease.String(), i.Key, err)
 	}
 	defer r.attempts.Done()
 	if ctx.Err() != nil {
-		return nil, errs.Op(kindForce.String(), i.Key, context.Cause(ctx))
+		return nil, errs.Op(protocol.ForceRelease.String(), i.Key, context.Cause(ctx))
 	}
 
 	values := i.values(foreign)
 	if err := i.noLock(); err != nil && len(values) == 0 {
-		return nil, errs.Op(kindForce.String(), i.Key, err)
+		return nil, errs.Op(protocol.ForceRelease.String(), i.Key, err)
 	}
 
 	// Values are asked for on all nodes: where one had none a moment ago, or could not
 	// tell, the lock may be as well. Who has it is the same on each.
 	name := r.cfg.KeyPrefix + i.Key
-	var rounds []*quorum.Round[command]
+	var rounds []*quorum.Round[protocol.Operation]
 	for _, value := range values {
-		rounds = append(rounds, r.start(quorum.Spec[command]{
-			Op:        command{kind: kindForce, r: r, resource: i.Key, key: name, value: value, queue: flagOf(name), foreign: foreign},
+		rounds = append(rounds, r.start(quorum.Spec[protocol.Operation]{
+			Op:        protocol.Operation{Kind: protocol.ForceRelease, Observer: observer{r}, Key: i.Key, NodeKey: name, Value: value, Queue: protocol.FlagOf(name), Foreign: foreign},
 			All:       true,
 			KeepUntil: r.cfg.Clock.Now().Add(max(i.remaining(value), r.cfg.NodeTimeout)),
 		}))
@@ -86,7 +87,7 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 	on := make([]bool, len(r.nodes))
 	for _, round := range rounds {
 		round.Wait(ctx)
-		if round.Replied(woke) {
+		if round.Replied(protocol.Woke) {
 			r.told.note(i.Key)
 		}
 		for _, b := range round.Ballots() {
@@ -98,7 +99,7 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 	}
 	for node, yes := range on {
 		if yes {
-			deleted = append(deleted, r.nodes[node].addr)
+			deleted = append(deleted, r.nodes[node].Addr)
 		}
 	}
 	return deleted, err

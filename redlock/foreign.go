@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // foreign finds out whether clients share a key that wake nobody when they release it:
@@ -36,22 +38,22 @@ const (
 )
 
 // heard takes the answer of a node.
-func (f *foreign) heard(a answer, now time.Time) {
-	if a.verdict == answerGranted {
+func (f *foreign) heard(q protocol.QueueReply, now time.Time) {
+	if q.State == protocol.StateGranted {
 		return
 	}
-	f.first = a.ahead == 0
+	f.first = q.Ahead == 0
 	switch {
 	case !f.first:
 		f.forget()
-	case a.holder == 0, slices.Contains(f.holders, a.holder):
+	case q.Holder == 0, slices.Contains(f.holders, q.Holder):
 	case len(f.holders) == 0:
-		f.holders, f.since = append(f.holders, a.holder), now
+		f.holders, f.since = append(f.holders, q.Holder), now
 	case now.Sub(f.since) >= onePicture && f.suspect.IsZero():
 		f.suspect = now
-		f.holders, f.since = append(f.holders[:0], a.holder), now
+		f.holders, f.since = append(f.holders[:0], q.Holder), now
 	case len(f.holders) < maxHolders:
-		f.holders = append(f.holders, a.holder)
+		f.holders = append(f.holders, q.Holder)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // Inspection is what the nodes know of a key, each at the moment when it was asked. It
@@ -68,10 +68,10 @@ func (n NodeInspection) Value() string {
 // hash", "its value is no UUID", "it never expires". It is "" for a key that does, for a
 // free key, and if the node could not tell.
 func (n NodeInspection) Foreign() string {
-	var other *otherTypeError
+	var other *protocol.OtherTypeError
 	switch {
 	case errors.As(n.Err, &other):
-		return "it is " + other.name()
+		return "it is " + other.Name()
 	case n.value == nil:
 		return ""
 	}
@@ -87,26 +87,6 @@ func (n NodeInspection) Foreign() string {
 
 // lockValue reports whether the value is of a lock's form; see random.value.
 func lockValue(value string) bool { return len(value) == 36 && uuid.Validate(value) == nil }
-
-// otherTypeError is an answer, and tells that the key is not free.
-type otherTypeError struct{ kind string } // as TYPE names it; empty: not known
-
-func (e *otherTypeError) Error() string {
-	return "has " + e.name() + " under this key, which is not a lock"
-}
-func (e *otherTypeError) Unwrap() error { return ErrForeign }
-
-func (e *otherTypeError) name() string {
-	switch {
-	case e.kind == "":
-		return "something of another type"
-	case !typeName().MatchString(e.kind):
-		return "something of a module's type"
-	}
-	return "a " + e.kind
-}
-
-var typeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{1,20}$`) })
 
 // Inspect asks every node what it knows of key. It changes nothing, and the key need not
 // be held by anybody. It takes one round trip to the slowest node, and never longer than
@@ -129,8 +109,8 @@ func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) 
 	}
 	name := r.cfg.KeyPrefix + key
 	seen := &survey{nodes: make([]NodeInspection, len(r.nodes))}
-	round := r.start(quorum.Spec[command]{
-		Op:  command{kind: kindInspect, resource: key, key: name, queue: flagOf(name), survey: seen},
+	round := r.start(quorum.Spec[protocol.Operation]{
+		Op:  protocol.Operation{Kind: protocol.Inspect, Observer: seen, Key: key, NodeKey: name, Queue: protocol.FlagOf(name)},
 		All: true,
 	})
 	round.Wait(ctx)
@@ -143,7 +123,7 @@ func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) 
 		if b.Vote != quorum.Granted {
 			*n = NodeInspection{Err: nodeErr(round, b)}
 		}
-		n.Addr = r.nodes[b.Node].addr
+		n.Addr = r.nodes[b.Node].Addr
 	}
 	return i, nil
 }
@@ -165,13 +145,23 @@ type survey struct {
 	nodes []NodeInspection // nil: nobody does
 }
 
-func (s *survey) heard(node int, n NodeInspection) {
+func (s *survey) Replied(node int, _ *protocol.Operation, r protocol.Reply) {
+	if r.Seen == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nodes != nil {
-		s.nodes[node] = n
+	if s.nodes == nil {
+		return
 	}
+	n := NodeInspection{TTL: r.Seen.TTL, Waiting: r.Seen.Waiting, Fence: r.Seen.Fence, value: r.Seen.Value}
+	if n.value != nil {
+		n.Holder = holder(*n.value)
+	}
+	s.nodes[node] = n
 }
+
+func (*survey) QueueDenied(int, error) {}
 
 func (s *survey) end() []NodeInspection {
 	s.mu.Lock()
@@ -179,56 +169,6 @@ func (s *survey) end() []NodeInspection {
 	nodes := s.nodes
 	s.nodes = nil
 	return nodes
-}
-
-// seen reads the reply of inspect.lua. A node without standing has told the truth all the
-// same, unless it has told it as another node.
-func (c *command) seen(call *call, reply any, standing error) bool {
-	n, err := readInspection(reply)
-	switch {
-	case errors.Is(err, errGarbled):
-		return false
-	case errors.Is(standing, ErrDuplicateNode):
-		err = standing
-	}
-	if err != nil {
-		call.Refuse(0, err)
-		return true
-	}
-	c.survey.heard(call.Node(), n)
-	call.Grant(0)
-	return true
-}
-
-// otherType stands for the value of a key that is none.
-const otherType = 1
-
-func readInspection(reply any) (n NodeInspection, err error) {
-	all, _ := reply.([]any)
-	if len(all) != 5 {
-		return n, errGarbled
-	}
-	left, ok := all[1].(int64)
-	waiting, sane := all[2].(int64)
-	fence, known := all[3].(int64)
-	kind, text := all[4].(string)
-	if !ok || !sane || !known || !text || left < -1 || waiting < -1 || fence < -1 {
-		return n, errGarbled
-	}
-	n.Waiting, n.Fence = int(waiting), fence
-	switch value := all[0].(type) {
-	case nil:
-		return n, nil
-	case string:
-		n.value, n.Holder = &value, holder(value)
-		n.TTL = fromMillis(left)
-		return n, nil
-	case int64:
-		if value == otherType {
-			return NodeInspection{}, &otherTypeError{kind}
-		}
-	}
-	return NodeInspection{}, errGarbled
 }
 
 // holder names a value without telling it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // end marks the lock as over, once, and reports whether it was this call that
@@ -88,7 +89,7 @@ func (l *Lock) expire(now time.Time) {
 
 // letGo ends the lock and starts its release. It returns nil if the lock had
 // been let go of before.
-func (l *Lock) letGo(cause error) *quorum.Round[command] {
+func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	l.order.Lock()
 	l.mu.Lock()
 	if l.released {
@@ -97,11 +98,11 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 		return nil
 	}
 	l.released = true
-	release := l.command(kindRelease, 0)
+	release := l.command(protocol.Release, 0)
 	if l.end(cause) && l.wait != nil {
 		// Who lost it has told the nodes already, and may be waiting again.
 		l.wait.finish()
-		release.queue, release.stance = l.wait.queue, l.wait.stance("")
+		release.Queue, release.Entry, release.Observer = l.wait.queue, l.wait.entry(""), l.wait
 	}
 	keys := l.keys
 	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
@@ -121,7 +122,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 			}
 		}
 	}
-	round := l.r.submit(quorum.Spec[command]{Op: release, Nodes: asked, Sure: true, KeepUntil: keys})
+	round := l.r.submit(quorum.Spec[protocol.Operation]{Op: release, Nodes: asked, Sure: true, KeepUntil: keys})
 	l.order.Unlock()
 	round.Listen()
 	return round
@@ -136,7 +137,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[command] {
 // nothing more is sent. The nodes begin to count the ttl when the extension reaches
 // them, which is never before round.Start, so however long the answer takes, a
 // majority has the key until Start + ttl.
-func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[command])) (*quorum.Round[command], error) {
+func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
 	if l.bid.first != nil && l.bid.sentToAll() {
 		l.bid = bid{} // nothing of it is left to withdraw; it is half of a lock's memory
@@ -158,12 +159,12 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 	}
 	l.outlive(now.Add(within).Add(ttl)) // as the lanes may send it as late as that
 	l.mu.Unlock()
-	round := l.r.submit(quorum.Spec[command]{
-		Op:      l.command(kindExtend, ttl),
+	round := l.r.submit(quorum.Spec[protocol.Operation]{
+		Op:      l.command(protocol.Extend, ttl),
 		Sure:    true,
 		Within:  within,
 		Decided: decided,
-		Done:    func(round *quorum.Round[command]) { l.topUp(round, ttl) },
+		Done:    func(round *quorum.Round[protocol.Operation]) { l.topUp(round, ttl) },
 	})
 	l.order.Unlock()
 	round.Listen()
@@ -179,7 +180,7 @@ func (l *Lock) outlive(t time.Time) {
 
 // extended takes the result of an extension. It counts only with a majority,
 // only while the lock is still valid, and from before it was sent.
-func (l *Lock) extended(round *quorum.Round[command], ttl time.Duration) error {
+func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Duration) error {
 	tally := round.Tally()
 	until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))
 	l.mu.Lock()
@@ -214,7 +215,7 @@ func (l *Lock) extended(round *quorum.Round[command], ttl time.Duration) error {
 // topUp gives the key back to the nodes that lack it, after a majority has
 // extended it: a lock that holds 3 of 5 grows to 5 of 5. It never takes a key
 // from anybody (NX), and a lock without a majority is never topped up.
-func (l *Lock) topUp(extension *quorum.Round[command], ttl time.Duration) {
+func (l *Lock) topUp(extension *quorum.Round[protocol.Operation], ttl time.Duration) {
 	if extension.Tally().Outcome() != quorum.Won {
 		return
 	}
@@ -235,12 +236,16 @@ func (l *Lock) growInto(nodes []bool, w *wait) {
 	l.mu.Lock()
 	ttl := l.ttl
 	l.mu.Unlock()
-	l.grow(nodes, ttl, w.stance(""))
+	l.grow(nodes, ttl, w)
 }
 
 // grow takes the key on more nodes, if it is free there. Who has a place in their queues
 // gives it up.
-func (l *Lock) grow(nodes []bool, ttl time.Duration, place *stance) {
+func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
+	var entry *protocol.Entry
+	if w != nil {
+		entry = w.entry("")
+	}
 	l.order.Lock()
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
@@ -252,19 +257,19 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, place *stance) {
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
 	l.grown = true
-	spec := quorum.Spec[command]{Op: l.command(kindTopUp, ttl), Nodes: nodes, All: true}
-	if place != nil {
-		spec.Op.queue, spec.Op.stance = place.wait.queue, place
+	spec := quorum.Spec[protocol.Operation]{Op: l.command(protocol.TopUp, ttl), Nodes: nodes, All: true}
+	if w != nil {
+		spec.Op.Queue, spec.Op.Entry, spec.Op.Observer = w.queue, entry, w
 	}
 	round := l.r.submit(spec)
 	l.order.Unlock()
 	round.Listen()
 }
 
-func (l *Lock) command(k kind, ttl time.Duration) command {
-	c := command{kind: k, r: l.r, resource: l.key, key: l.name, value: l.value, ttl: millis(ttl), fence: l.fence}
-	if k == kindRelease {
-		c.queue = flagOf(l.name.(string))
+func (l *Lock) command(k protocol.Kind, ttl time.Duration) protocol.Operation {
+	c := protocol.Operation{Kind: k, Observer: observer{l.r}, Key: l.key, NodeKey: l.name, Value: l.value, TTL: protocol.Millis(ttl), Fence: l.fence}
+	if k == protocol.Release {
+		c.Queue = protocol.FlagOf(l.name.(string))
 	}
 	return c
 }

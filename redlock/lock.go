@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 )
 
@@ -20,7 +21,7 @@ type Lock struct {
 	key    string
 	name   any // the key as a command has it
 	value  string
-	fence  *fence          // nil: without fencing
+	fence  *protocol.Fence // nil: without fencing
 	values context.Context // whence the context's values come, and nothing else
 
 	// order is held while a round of this lock is handed to the lanes, which
@@ -52,7 +53,7 @@ type Lock struct {
 func newLock(ctx context.Context, r *Redlock, b bid, ttl time.Duration, until time.Time) *Lock {
 	cmd := b.won.Op()
 	return &Lock{
-		r: r, key: cmd.resource, name: cmd.key, value: cmd.value, fence: cmd.fence,
+		r: r, key: cmd.Key, name: cmd.NodeKey, value: cmd.Value, fence: cmd.Fence,
 		values: ctx, bid: b,
 		until: until, ttl: ttl, keys: b.last().Start().Add(ttl),
 	}
@@ -72,7 +73,7 @@ func (l *Lock) FencingToken() int64 {
 	if l.fence == nil {
 		return 0
 	}
-	return l.fence.token.(int64)
+	return l.fence.Token.(int64)
 }
 
 // String names the lock without its value, so that a lock may be logged.
@@ -199,7 +200,7 @@ func (l *Lock) Release(ctx context.Context) error {
 		return l.ended("release", ErrReleased)
 	}
 	round.Wait(context.Background())
-	if round.Replied(woke) {
+	if round.Replied(protocol.Woke) {
 		l.r.told.note(l.key)
 	}
 	l.r.turns.pass(l)

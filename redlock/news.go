@@ -2,17 +2,29 @@ package redlock
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
+// Replied takes a node's reply to an operation of the wait.
+func (w *wait) Replied(node int, op *protocol.Operation, r protocol.Reply) {
+	if r.MoreDead {
+		w.r.removeDead(node, op)
+	}
+	if r.Queued && (op.Kind == protocol.Acquire || op.Kind == protocol.Enqueue) {
+		w.heard(node, op.Entry.Number, r.Queue)
+	}
+}
+
 // heard takes what a node has answered to a command that had this ticket.
-func (w *wait) heard(node int, ticket int64, a answer) {
+func (w *wait) heard(node int, ticket int64, q protocol.QueueReply) {
 	now := w.r.cfg.Clock.Now()
-	behind := a.tail > 0 && w.r.tickets.behind(a.tail, now)
+	behind := q.Tail > 0 && w.r.tickets.behind(q.Tail, now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &w.nodes[node]
@@ -22,28 +34,28 @@ func (w *wait) heard(node int, ticket int64, a answer) {
 		return // behind this command
 	}
 	stood := w.stands()
-	w.foreign.heard(a, now)
-	s.asked, s.plain, s.in = false, false, a.verdict != answerGranted && !s.early
+	w.foreign.heard(q, now)
+	s.asked, s.plain, s.in = false, false, q.State != protocol.StateGranted && !s.early
 	s.early = false
 	s.until = time.Time{}
 	switch {
-	case a.verdict == answerFree || a.verdict == answerFenced:
+	case q.State == protocol.StateFree || q.State == protocol.StateFenced:
 		w.free(node)
-	case a.left >= 0 && a.left < millis(forever):
-		s.until = now.Add(clock.Sum(fromMillis(a.left+1), patience(a)))
+	case q.Changes >= 0 && q.Changes < protocol.Millis(math.MaxInt64):
+		s.until = now.Add(clock.Sum(protocol.Duration(q.Changes+1), patience(q)))
 	}
 	switch {
-	case a.left == leftMissed && a.verdict != answerHeld:
+	case q.Changes == protocol.Missed && q.State != protocol.StateHeld:
 		// Other nodes have not been asked, and wait for the same one. To try at once makes them
 		// go on at the same time as this one; otherwise each waiter that did not come costs
 		// a second on this node, and then another one on those.
 		w.doubt(now)
-	case a.verdict == answerAhead && !s.until.IsZero():
+	case q.State == protocol.StateAhead && !s.until.IsZero():
 		w.doubt(s.until)
 	}
 	// Whose ticket is higher by our clock than now would have come after us all the same. Who
 	// has stood in the queues is not moved behind somebody whose clock is ahead.
-	if behind && !stood && a.tail > w.ticket && w.raises < maxRaises {
+	if behind && !stood && q.Tail > w.ticket && w.raises < maxRaises {
 		w.raise = true
 	}
 	w.signal()
@@ -63,9 +75,9 @@ func (w *wait) stands() bool {
 // patience is how much longer those who are not first wait before they look whether a key
 // has expired: as long as a node gives whom it has woken, and a little in the order of the
 // queue. Who is only behind somebody who was woken need not wait for him once more.
-func patience(a answer) time.Duration {
-	behind := time.Duration(min(a.ahead, 100)) * inOrder
-	if a.verdict == answerHeld && a.ahead > 0 {
+func patience(q protocol.QueueReply) time.Duration {
+	behind := time.Duration(min(q.Ahead, 100)) * inOrder
+	if q.State == protocol.StateHeld && q.Ahead > 0 {
 		behind += yield
 	}
 	return behind
@@ -113,9 +125,9 @@ func (w *wait) second(ticket int64) {
 	}
 }
 
-// left reports that the nodes have been, or are being, told that the entry with this
+// Left reports that the nodes have been, or are being, told that the entry with this
 // ticket is given up.
-func (w *wait) left(ticket int64) bool {
+func (w *wait) Left(ticket int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.ended.IsZero() || w.gaveUp(ticket)
@@ -171,12 +183,12 @@ func (w *wait) found(node int) {
 
 // failed takes note of the nodes that could not be asked, or were not, as it was decided
 // without them.
-func (w *wait) failed(round *quorum.Round[command]) {
+func (w *wait) failed(round *quorum.Round[protocol.Operation]) {
 	now := w.r.cfg.Clock.Now()
 	ballots := round.Ballots()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gaveUp(round.Op().stance.number) {
+	if w.gaveUp(round.Op().Entry.Number) {
 		return
 	}
 	for _, b := range ballots {
@@ -186,7 +198,7 @@ func (w *wait) failed(round *quorum.Round[command]) {
 		}
 		sent := !errors.Is(b.Err, quorum.ErrNotSent)
 		// A look that its lane could not send in time has shown nothing either.
-		mute := sent || round.Op().kind == kindStand
+		mute := sent || round.Op().Kind == protocol.Enqueue
 		s.mute = s.mute || mute
 		if w.looking && b.Node == w.looked && mute {
 			w.looking = false
@@ -208,8 +220,8 @@ func (w *wait) allMute() bool {
 	return !slices.ContainsFunc(w.nodes, func(s standing) bool { return !s.mute })
 }
 
-// denied takes note that a node does not let us queue, with an error if it just said so.
-func (w *wait) denied(node int, err error) {
+// QueueDenied takes note that a node does not let us queue, with an error if it just said so.
+func (w *wait) QueueDenied(node int, err error) {
 	w.mu.Lock()
 	w.nodes[node].plain = true
 	w.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // now is the time of these tests, and in is so much later.
@@ -147,7 +148,7 @@ func TestAWaitIsRaised(t *testing.T) {
 	raised := 0
 	for i := range 5 {
 		tail := time.Now().Add(time.Duration(i+1) * time.Hour).UnixMicro()
-		w.heard(0, w.ticket, answer{verdict: answerHeld, left: -1, tail: tail})
+		w.heard(0, w.ticket, protocol.QueueReply{State: protocol.StateHeld, Changes: -1, Tail: tail})
 		before := w.ticket
 		if w.next(time.Now(), all, all, time.Time{}); w.ticket > before {
 			raised++
@@ -160,9 +161,9 @@ func TestAWaitIsRaised(t *testing.T) {
 	w.r.cfg.Clock = clock.System()
 	w.nodes = make([]standing, len(w.nodes))
 	for i := range w.nodes {
-		w.heard(i, w.ticket, answer{verdict: answerHeld, left: -1})
+		w.heard(i, w.ticket, protocol.QueueReply{State: protocol.StateHeld, Changes: -1})
 	}
-	w.heard(0, w.ticket, answer{verdict: answerHeld, left: -1, tail: time.Now().Add(time.Hour).UnixMicro()})
+	w.heard(0, w.ticket, protocol.QueueReply{State: protocol.StateHeld, Changes: -1, Tail: time.Now().Add(time.Hour).UnixMicro()})
 	assert.False(t, w.raise, "somebody whose clock is ahead came later")
 }
 
@@ -192,11 +193,11 @@ func TestExpiry(t *testing.T) {
 // Who is not first leaves those in front of him a second, and the others behind him their
 // order; of whom a node has woken it has said itself how long he has.
 func TestPatience(t *testing.T) {
-	assert.Zero(t, patience(answer{verdict: answerHeld}))
-	assert.Equal(t, yield+inOrder, patience(answer{verdict: answerHeld, ahead: 1}))
-	assert.Equal(t, yield+3*inOrder, patience(answer{verdict: answerHeld, ahead: 3}))
-	assert.Equal(t, 3*inOrder, patience(answer{verdict: answerAhead, ahead: 3}))
-	assert.Equal(t, yield+time.Second, patience(answer{verdict: answerHeld, ahead: math.MaxInt64}))
+	assert.Zero(t, patience(protocol.QueueReply{State: protocol.StateHeld}))
+	assert.Equal(t, yield+inOrder, patience(protocol.QueueReply{State: protocol.StateHeld, Ahead: 1}))
+	assert.Equal(t, yield+3*inOrder, patience(protocol.QueueReply{State: protocol.StateHeld, Ahead: 3}))
+	assert.Equal(t, 3*inOrder, patience(protocol.QueueReply{State: protocol.StateAhead, Ahead: 3}))
+	assert.Equal(t, yield+time.Second, patience(protocol.QueueReply{State: protocol.StateHeld, Ahead: math.MaxInt64}))
 }
 
 func TestTicketsGrow(t *testing.T) {
@@ -213,7 +214,7 @@ func TestTicketsGrow(t *testing.T) {
 	assert.False(t, tickets.behind(t0+5_000_000, us(20)), "we know")
 	assert.Equal(t, t0+5_000_001, tickets.next(us(20)))
 	assert.Equal(t, t0+5_000_011, tickets.next(us(30)))
-	assert.Equal(t, "9007199254740991", ticketText(maxTicket))
+	assert.Equal(t, "9007199254740991", protocol.TicketText(maxTicket))
 }
 
 func TestTicketsOfClocksThatAreWrong(t *testing.T) {
@@ -266,26 +267,5 @@ func TestTold(t *testing.T) {
 	for range maxTold {
 		told.note(time.Now().String())
 		assert.LessOrEqual(t, len(told.keys), maxTold)
-	}
-}
-
-func TestReadAnswer(t *testing.T) {
-	six := func(n ...int64) (reply []any) {
-		for _, i := range n {
-			reply = append(reply, i)
-		}
-		return reply
-	}
-	got, ok := readAnswer(six(4, -1, 2, 3, 5, 7))
-	assert.True(t, ok)
-	assert.Equal(t, answer{verdict: answerAhead, left: -1, ahead: 2, tail: 3, fence: 5, holder: 7}, got)
-	for _, reply := range []any{
-		nil, int64(1), "1", []any{}, six(1, 0, 0, 0, 0), six(1, 0, 0, 0, 0, 0, 0),
-		six(-1, 0, 0, 0, 0, 0), six(5, 0, 0, 0, 0, 0), six(0, 0, -1, 0, 0, 0), six(0, 0, 0, 0, -1, 0),
-		[]any{int64(1), int64(0), "0", int64(0), int64(0), int64(0)}, []any{int64(1), nil, int64(0), int64(0), int64(0), int64(0)},
-		[]any{int64(1), int64(0), int64(0), int64(0), 0.0, int64(0)},
-	} {
-		_, ok := readAnswer(reply)
-		assert.False(t, ok, "%v", reply)
 	}
 }

@@ -1,13 +1,11 @@
 package redlock
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // notices has the holder of a lock know when ForceRelease breaks it. The script that
@@ -21,48 +19,19 @@ type notices struct {
 	ears *ears
 
 	mu      sync.Mutex
-	locks   map[digest]*Lock // those that listen
-	tune    []string         // their keys that are to be listened for
-	heard   bool             // the ears know that there are locks
-	working bool             // a goroutine runs work
+	locks   map[protocol.Digest]*Lock // those that listen
+	tune    []string                  // their keys that are to be listened for
+	heard   bool                      // the ears know that there are locks
+	working bool                      // a goroutine runs work
 	closed  bool
 }
 
 // notice is what the nodes have said of a lock. The lock's mu guards it.
 type notice struct {
-	digest digest
+	digest protocol.Digest
 	on     []bool    // nodes that have deleted the key since the last renewal began
 	sum    int       // how many
 	next   time.Time // no renewal for the sake of messages before that
-}
-
-// digest stands for a lock's value, and tells nobody what that is.
-type digest [16]byte
-
-const (
-	// brokenChannel is where nodes say that a lock was broken. No Redlock has that id:
-	// they are hexadecimal.
-	brokenChannel = "broken"
-	brokenWord    = "broken " // precedes the digest
-)
-
-func digestOf(value string) digest {
-	sum := sha256.Sum256([]byte(value))
-	return digest(sum[:len(digest{})])
-}
-
-// brokenMessage is what a node says of a value that ForceRelease has deleted.
-func brokenMessage(value string) string {
-	d := digestOf(value)
-	return brokenWord + hex.EncodeToString(d[:])
-}
-
-// brokenIn is where a server says it of a key, after wakePrefix.
-func brokenIn(name string, sharded bool) string {
-	if sharded {
-		return shardChannel(brokenChannel, name)
-	}
-	return brokenChannel
 }
 
 // listen has the lock hear of its end by force, from its first renewal on: a lock that is
@@ -73,7 +42,7 @@ func (l *Lock) listen() {
 	n := &l.r.ears.notices
 	first := l.notice == nil
 	if first {
-		l.notice = &notice{digest: digestOf(l.value), on: make([]bool, len(l.r.nodes))}
+		l.notice = &notice{digest: protocol.DigestOf(l.value), on: make([]bool, len(l.r.nodes))}
 	}
 	if first || l.r.clustered {
 		n.add(l)
@@ -94,7 +63,7 @@ func (n *notices) add(l *Lock) {
 		return
 	}
 	if n.locks == nil {
-		n.locks = map[digest]*Lock{}
+		n.locks = map[protocol.Digest]*Lock{}
 	}
 	if len(n.locks) == 0 || l.r.clustered {
 		n.tune = append(n.tune, l.name.(string))
@@ -103,7 +72,7 @@ func (n *notices) add(l *Lock) {
 	n.start()
 }
 
-func (n *notices) drop(d digest) {
+func (n *notices) drop(d protocol.Digest) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.locks, d)
@@ -146,7 +115,7 @@ func (n *notices) work() {
 		}
 		for _, name := range keys {
 			for node, s := range n.ears.stations {
-				s.tune(wakePrefix + brokenIn(name, n.ears.r.nodes[node].sharded))
+				s.tune(protocol.WakePrefix + protocol.BrokenChannel(name, n.ears.r.nodes[node].Sharded))
 			}
 		}
 	}
@@ -154,22 +123,16 @@ func (n *notices) work() {
 
 // said takes a message, and reports false if it is of another kind.
 func (n *notices) said(node int, message string) bool {
-	text, ok := strings.CutPrefix(message, brokenWord)
-	if !ok {
-		return false
-	}
-	var d digest
-	if len(text) == hex.EncodedLen(len(d)) {
-		if _, err := hex.Decode(d[:], []byte(text)); err == nil {
-			n.mu.Lock()
-			l := n.locks[d]
-			n.mu.Unlock()
-			if l != nil {
-				l.broken(node)
-			}
+	d, broken, ok := protocol.ParseBroken(message)
+	if ok {
+		n.mu.Lock()
+		l := n.locks[d]
+		n.mu.Unlock()
+		if l != nil {
+			l.broken(node)
 		}
 	}
-	return true
+	return broken
 }
 
 // broken takes a node's message that it has deleted the lock's key.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/endpoint"
+	"github.com/quorumlock/redlock/redlock/internal/conn"
 )
 
 // Open makes a Redlock of URLs, one for each master, with clients of its own
@@ -53,7 +54,7 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 			return nil, fmt.Errorf("redlock: urls[%d] %w", i, err)
 		}
 		if opt.ReadTimeout <= 0 {
-			return nil, fmt.Errorf("redlock: urls[%d] %w", i, errEndless)
+			return nil, fmt.Errorf("redlock: urls[%d] %w", i, conn.ErrEndless)
 		}
 		place := opt.Network + " " + opt.Addr
 		if opt.Network != "unix" { // where case distinguishes files

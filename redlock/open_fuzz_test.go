@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quorumlock/redlock/redlock/internal/conn"
 )
 
 // A URL may hold a password, and one whose special characters should have been
@@ -79,14 +81,14 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-func checkServer(t *testing.T, raw string, n node, secret string) {
+func checkServer(t *testing.T, raw string, n *conn.Node, secret string) {
 	t.Helper()
 	u, err := url.Parse(raw)
 	if err != nil {
 		t.Errorf("%q: accepted, and net/url says %v", raw, err)
 		return
 	}
-	opt := n.carrier.(*standalone).client.Options()
+	opt := n.Client().Options()
 	password, _ := u.User.Password()
 	if opt.Username != u.User.Username() || opt.Password != password {
 		t.Errorf("%q: user %q, password %q", raw, opt.Username, opt.Password)
@@ -111,14 +113,14 @@ func checkServer(t *testing.T, raw string, n node, secret string) {
 			t.Errorf("%q: the certificate is to be %q's", raw, opt.TLSConfig.ServerName)
 		}
 	}
-	if opt.Network != network || opt.Addr != addr || n.addr != addr {
-		t.Errorf("%q: %s %q, shown as %q; want %s %q", raw, opt.Network, opt.Addr, n.addr, network, addr)
+	if opt.Network != network || opt.Addr != addr || n.Addr != addr {
+		t.Errorf("%q: %s %q, shown as %q; want %s %q", raw, opt.Network, opt.Addr, n.Addr, network, addr)
 	}
 	// The address is shown in errors. What comes before an @ is meant for the user,
 	// also where net/url has seen the end of a host in it; but not in an option.
 	front, _, _ := strings.Cut(raw, "?")
-	if i := strings.LastIndexByte(front, '@'); i >= 0 && strings.Contains(front[:i], secret) && strings.Contains(n.addr, secret) {
-		t.Errorf("%q: is shown as %q", raw, n.addr)
+	if i := strings.LastIndexByte(front, '@'); i >= 0 && strings.Contains(front[:i], secret) && strings.Contains(n.Addr, secret) {
+		t.Errorf("%q: is shown as %q", raw, n.Addr)
 	}
 	if opt.PoolSize < 1 || opt.PoolSize > 1<<16 {
 		t.Errorf("%q: a pool of %d", raw, opt.PoolSize)

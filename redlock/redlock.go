@@ -13,7 +13,9 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
+	"github.com/quorumlock/redlock/redlock/internal/conn"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
@@ -23,8 +25,8 @@ import (
 // one for a set of masters and share it: it holds one connection to each.
 type Redlock struct {
 	cfg       Config
-	nodes     []node
-	group     *quorum.Group[command]
+	nodes     []*conn.Node
+	group     *quorum.Group[protocol.Operation]
 	scheduler *schedule.Scheduler[*Lock]
 	random    *random
 	turns     *turns
@@ -97,12 +99,12 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		unprompted: slots(),
 		ended:      make(chan struct{}),
 
-		retention: millis(cfg.FenceRetention),
+		retention: protocol.Millis(cfg.FenceRetention),
 	}
 	names := map[string]int{}
 	seen := map[redis.UniversalClient]int{}
 	for i, client := range nodes {
-		n, err := newNode(client, cfg)
+		n, err := conn.NewNode(client, conn.Config{NodeTimeout: cfg.NodeTimeout, Clock: cfg.Clock, KeyPrefix: cfg.KeyPrefix})
 		if err != nil {
 			return nil, fmt.Errorf("redlock: nodes[%d] %w", i, err)
 		}
@@ -111,12 +113,12 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		}
 		seen[client] = i
 		// An address may come twice: behind dialers of the clients' own.
-		names[n.addr]++
-		if times := names[n.addr]; times > 1 {
-			n.addr = fmt.Sprintf("%s (%d)", n.addr, times)
+		names[n.Addr]++
+		if times := names[n.Addr]; times > 1 {
+			n.Addr = fmt.Sprintf("%s (%d)", n.Addr, times)
 		}
 		r.nodes = append(r.nodes, n)
-		r.clustered = r.clustered || n.sharded
+		r.clustered = r.clustered || n.Sharded
 	}
 	id, err := r.random.value()
 	if err != nil {
@@ -124,20 +126,18 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	}
 	r.ears = newEars(r, strings.ReplaceAll(id, "-", "")[:idLength])
 
-	carriers := make([]quorum.Carrier[command], len(r.nodes))
+	carriers := make([]quorum.Carrier[protocol.Operation], len(r.nodes))
 	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.ears.renew)
 	for i, n := range r.nodes {
-		n.meet(func(addr string) *voter.Server { return r.guard.Server(i, n.addr, addr) })
-		carriers[i] = n.carrier
+		n.Identify(func(addr string) *voter.Server { return r.guard.Server(i, n.Addr, addr) })
+		carriers[i] = n
 	}
 	r.group = quorum.NewGroup(carriers, cfg.Clock, cfg.NodeTimeout)
 	for i, n := range r.nodes {
-		if n.attach != nil {
-			detach := n.attach(
-				func(err error) { r.group.Unreachable(i, err) },
-				func() { r.group.Reachable(i) })
-			r.release = append(r.release, func() error { detach(); return nil })
-		}
+		stop := n.WatchDials(
+			func(err error) { r.group.Unreachable(i, err) },
+			func() { r.group.Reachable(i) })
+		r.release = append(r.release, func() error { stop(); return nil })
 	}
 	r.scheduler = schedule.New(cfg.Clock, func(l *Lock) *schedule.Entry { return &l.entry }, (*Lock).expire, (*Lock).renew)
 	if cfg.Logger != nil || cfg.Trace != nil {
@@ -173,7 +173,7 @@ func (r *Redlock) Close() error {
 
 	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
 	r.ears.close()
-	var releases []*quorum.Round[command]
+	var releases []*quorum.Round[protocol.Operation]
 	for _, l := range r.scheduler.Stop() {
 		if round := l.letGo(ErrClosed); round != nil {
 			releases = append(releases, round)
@@ -199,7 +199,7 @@ const idLength = 16
 // names are ours in the queue for a key; see stance.
 func (r *Redlock) names(name string) (who, sharded any) {
 	if r.clustered {
-		sharded = shardChannel(r.ears.id, name) + " " + name
+		sharded = protocol.ShardChannel(r.ears.id, name) + " " + name
 	}
 	return r.ears.id + " " + name, sharded
 }
@@ -222,18 +222,18 @@ func (r *Redlock) enter() error {
 }
 
 // start begins a round, traced if anybody looks.
-func (r *Redlock) start(spec quorum.Spec[command]) *quorum.Round[command] {
+func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
 	round := r.submit(spec)
 	round.Listen()
 	return round
 }
 
 // submit is start for who holds a lock: nobody is called back before Listen.
-func (r *Redlock) submit(spec quorum.Spec[command]) *quorum.Round[command] {
+func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
 	if r.cfg.Trace != nil {
 		spec.Timed = true
 		done := spec.Done
-		spec.Done = func(round *quorum.Round[command]) {
+		spec.Done = func(round *quorum.Round[protocol.Operation]) {
 			if done != nil {
 				done(round)
 			}
@@ -244,10 +244,10 @@ func (r *Redlock) submit(spec quorum.Spec[command]) *quorum.Round[command] {
 }
 
 // quorumError tells how a round failed.
-func (r *Redlock) quorumError(round *quorum.Round[command], reason, cause error) *QuorumError {
+func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, cause error) *QuorumError {
 	tally, cmd := round.Tally(), round.Op()
 	e := &QuorumError{
-		Op: cmd.kind.String(), Key: cmd.resource,
+		Op: cmd.Kind.String(), Key: cmd.Key,
 		Need: tally.Need(), Granted: tally.Granted, Total: tally.N,
 		Reason: reason, Cause: cause,
 	}
@@ -255,7 +255,7 @@ func (r *Redlock) quorumError(round *quorum.Round[command], reason, cause error)
 		if b.Vote == quorum.Granted {
 			continue
 		}
-		n := NodeError{Addr: r.nodes[b.Node].addr, Index: b.Node, Vote: b.Vote, Err: nodeErr(round, b)}
+		n := NodeError{Addr: r.nodes[b.Node].Addr, Index: b.Node, Vote: b.Vote, Err: nodeErr(round, b)}
 		if late := b.Final == quorum.Refused; late && n.Vote == quorum.Pending {
 			n.Err = errUndecided
 		}
@@ -265,7 +265,7 @@ func (r *Redlock) quorumError(round *quorum.Round[command], reason, cause error)
 }
 
 // unanswered tells how a round failed that every node grants that answers.
-func (r *Redlock) unanswered(ctx context.Context, round *quorum.Round[command]) *QuorumError {
+func (r *Redlock) unanswered(ctx context.Context, round *quorum.Round[protocol.Operation]) *QuorumError {
 	reason := ErrNoQuorum
 	if round.Tally().Outcome() == quorum.Open {
 		reason = nil // the caller left, and nodes that have not answered have not failed
@@ -277,7 +277,7 @@ var errUndecided = errors.New("had not answered when it was decided")
 
 // nodeErr is why a node did not grant a round. A second proposal has less time than
 // NodeTimeout to be answered in, and a renewal more.
-func nodeErr(round *quorum.Round[command], b quorum.Ballot) error {
+func nodeErr(round *quorum.Round[protocol.Operation], b quorum.Ballot) error {
 	switch {
 	case errors.Is(b.Err, quorum.ErrNoAnswer):
 		took := round.Decided().Sub(round.Start()).Round(time.Millisecond)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // renewals per ttl: the first can fail, and the second, and the lock still
@@ -55,7 +56,7 @@ func (l *Lock) renew() {
 		l.asks()
 	}
 	l.mu.Unlock()
-	_, err := l.startExtend(ttl, false, func(round *quorum.Round[command]) {
+	_, err := l.startExtend(ttl, false, func(round *quorum.Round[protocol.Operation]) {
 		l.r.scheduler.RenewalDone()
 		l.renewed(round, ttl)
 	})
@@ -65,7 +66,7 @@ func (l *Lock) renew() {
 }
 
 // renewed takes the result of a renewal and plans the next one.
-func (l *Lock) renewed(round *quorum.Round[command], ttl time.Duration) {
+func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duration) {
 	err := l.extended(round, ttl)
 	l.mu.Lock()
 	defer l.mu.Unlock()

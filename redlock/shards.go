@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/redlock/internal/conn"
 )
 
 // shards is the station of a Cluster: an ear for each shard that is in use. A message
@@ -23,12 +25,10 @@ type shards struct {
 	closed  bool
 }
 
-func listenToShards(client *redis.ClusterClient, beside func(*redis.Client) *redis.Client) func(e *ears, node int) station {
-	return func(e *ears, node int) station {
-		return &shards{
-			ears: e, node: node, client: client, beside: beside,
-			all: map[*redis.Client]*ear{}, where: map[string]*ear{}, looking: map[string]bool{},
-		}
+func newShards(e *ears, node int, client *redis.ClusterClient, beside func(*redis.Client) *redis.Client) *shards {
+	return &shards{
+		ears: e, node: node, client: client, beside: beside,
+		all: map[*redis.Client]*ear{}, where: map[string]*ear{}, looking: map[string]bool{},
 	}
 }
 
@@ -52,7 +52,7 @@ func (s *shards) tune(channel string) {
 
 // find may have to ask the Cluster. A channel is in the slot of its keys.
 func (s *shards) find(channel string) {
-	master, err := masterOf(s.ears.ctx, s.client, channel)
+	master, err := conn.MasterOf(s.ears.ctx, s.client, channel)
 	if s.put(channel, master, err) {
 		s.ears.lost(s.node, channel)
 	}
@@ -90,7 +90,7 @@ func (s *shards) put(channel string, master *redis.Client, err error) (lost bool
 // It runs before there is a new ear, so there is at most one more than the Cluster has
 // masters. A waiter has its channel looked up again when it next asks its nodes.
 func (s *shards) forget() {
-	masters, err := mastersOf(s.ears.ctx, s.client)
+	masters, err := conn.MastersOf(s.ears.ctx, s.client)
 	if err != nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (s *shards) renew(addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for master, at := range s.all {
-		if address(master.Options()) == addr {
+		if conn.Address(master.Options()) == addr {
 			at.renew()
 		}
 	}

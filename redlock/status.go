@@ -39,7 +39,7 @@ func (r *Redlock) Nodes() []NodeStatus {
 	now := r.cfg.Clock.Now()
 	all := make([]NodeStatus, len(r.nodes))
 	for i, n := range r.nodes {
-		all[i].Addr = n.addr
+		all[i].Addr = n.Addr
 		for _, s := range r.guard.Status(i, now) {
 			all[i].Servers = append(all[i].Servers, ServerStatus(s))
 		}

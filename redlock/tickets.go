@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"strconv"
 	"sync"
 	"time"
 )
@@ -74,5 +73,3 @@ func (t *tickets) behind(ticket int64, now time.Time) bool {
 	t.base += ticket - ours + 1
 	return true
 }
-
-func ticketText(ticket int64) string { return strconv.FormatInt(ticket, 10) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // Trace is what became of one round, for metrics and for tools that show it.
@@ -30,18 +31,18 @@ type NodeTrace struct {
 }
 
 // trace reports a finished round.
-func (r *Redlock) trace(round *quorum.Round[command]) {
+func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
 	cmd, tally := round.Op(), round.Tally()
 	t := Trace{
-		Op:      cmd.kind.String(),
-		Key:     cmd.resource,
+		Op:      cmd.Kind.String(),
+		Key:     cmd.Key,
 		Outcome: tally.Outcome(),
 		Granted: tally.Granted,
 		Need:    tally.Need(),
 		Elapsed: round.Decided().Sub(round.Start()),
 	}
 	for _, b := range round.Ballots() {
-		n := NodeTrace{Addr: r.nodes[b.Node].addr, Vote: b.Final, Latency: b.Latency}
+		n := NodeTrace{Addr: r.nodes[b.Node].Addr, Vote: b.Final, Latency: b.Latency}
 		switch {
 		case errors.Is(b.Err, quorum.ErrNotSent):
 			n.Vote = quorum.Pending

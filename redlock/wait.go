@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // wait is a Redlock's wait for one key. The lanes, the ears and timers tell it what they
@@ -20,7 +21,7 @@ type wait struct {
 	key     string // as the caller names it
 	name    string // as the nodes do
 	value   string // of the last try, for the next to give back; its goroutine's
-	queue   *queue
+	queue   *protocol.Queue
 	who     any
 	sharded any
 	changed chan struct{} // holds one signal: next may say something else now
@@ -86,7 +87,7 @@ func (r *Redlock) newWait(key string) *wait {
 	name := r.cfg.KeyPrefix + key
 	now := r.cfg.Clock.Now()
 	w := &wait{
-		r: r, key: key, name: name, queue: queueOf(name), changed: make(chan struct{}, 1),
+		r: r, key: key, name: name, queue: protocol.QueueOf(name), changed: make(chan struct{}, 1),
 		ticket: r.tickets.next(now),
 		nodes:  make([]standing, len(r.nodes)),
 		pause:  firstLook, look: now.Add(firstLook),
@@ -98,11 +99,11 @@ func (r *Redlock) newWait(key string) *wait {
 	return w
 }
 
-// stance is what our commands say of us; value is to be given back.
-func (w *wait) stance(value string) *stance {
+// entry is what our operations say of us; value is to be given back.
+func (w *wait) entry(value string) *protocol.Entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &stance{wait: w, who: w.who, sharded: w.sharded, ticket: ticketText(w.ticket), number: w.ticket, old: value}
+	return &protocol.Entry{Waiter: w, Name: w.who, ShardName: w.sharded, Ticket: protocol.TicketText(w.ticket), Number: w.ticket, Old: value}
 }
 
 // won ends the wait with the lock. Nodes that granted it have no place of ours any more. On
@@ -150,22 +151,22 @@ func (w *wait) finish() {
 // probe asks all nodes whether they answer, and takes nothing. The error is nil if a
 // majority whose votes count has answered in time.
 func (w *wait) probe(ctx context.Context) *QuorumError {
-	cmd := w.command(kindLook, "")
-	cmd.stance = w.r.newcomer(w.name)
-	round := w.r.start(quorum.Spec[command]{Op: cmd})
+	cmd := w.command(protocol.Probe, "")
+	cmd.Entry, cmd.Observer = w.r.newcomer(w.name), observer{w.r}
+	round := w.r.start(quorum.Spec[protocol.Operation]{Op: cmd})
 	round.Wait(ctx)
 	if round.Tally().Outcome() == quorum.Won {
 		return nil
 	}
 	failed := w.r.unanswered(ctx, round)
-	failed.Op, failed.Granted = kindAcquire.String(), 0
+	failed.Op, failed.Granted = protocol.Acquire.String(), 0
 	return failed
 }
 
 // stand asks nodes for a place, and leave gives it up, for as long as a node may take to
 // come round: where it cannot be said the place is lost when it is our turn.
 func (w *wait) stand(nodes []bool) {
-	w.r.start(quorum.Spec[command]{Op: w.command(kindStand, ""), Nodes: nodes, All: true, Done: w.failed})
+	w.r.start(quorum.Spec[protocol.Operation]{Op: w.command(protocol.Enqueue, ""), Nodes: nodes, All: true, Done: w.failed})
 }
 
 func (w *wait) leave(value string) {
@@ -175,9 +176,9 @@ func (w *wait) leave(value string) {
 		keep = w.owed // behind a command that stands
 	}
 	w.mu.Unlock()
-	w.r.start(quorum.Spec[command]{Op: w.command(kindLeave, value), All: true, KeepUntil: keep})
+	w.r.start(quorum.Spec[protocol.Operation]{Op: w.command(protocol.Dequeue, value), All: true, KeepUntil: keep})
 }
 
-func (w *wait) command(k kind, value string) command {
-	return command{kind: k, r: w.r, resource: w.key, key: w.name, value: value, ttl: int64(0), queue: w.queue, stance: w.stance(value)}
+func (w *wait) command(k protocol.Kind, value string) protocol.Operation {
+	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.name, Value: value, TTL: int64(0), Queue: w.queue, Entry: w.entry(value)}
 }

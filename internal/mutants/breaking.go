@@ -3,7 +3,7 @@ package main
 // breaking are bugs of what happens to a lock that ForceRelease breaks. The simulation has
 // no operator who does.
 var breaking = []mutant{
-	shownBy("TestForceReleaseTellsTheHolder", bug{"break-not-told", "a node that deletes a lock by force says nothing to its holder", one("redlock/force.lua",
+	shownBy("TestForceReleaseTellsTheHolder", bug{"break-not-told", "a node that deletes a lock by force says nothing to its holder", one("redlock/internal/protocol/force.lua",
 		"  redis.pcall(publish, 'redlock:wake:' .. ARGV[2], ARGV[3])\n", "")}),
 	shownBy("TestAForgedMessageDoesNotEndALock", bug{"message-ends-lock", "a message that a lock was broken ends it, and no node is asked", one(notices,
 		"		l.hasten()\n	}\n}\n\n// asks", "		l.lose(ErrNotHeld)\n	}\n}\n\n// asks")}),

@@ -61,7 +61,7 @@ func (m mutant) apply(root, dir string) (overlay, error) {
 
 // rehash has scripts that were edited known by their new hashes.
 func rehash(root string, read func(string) (string, error), text map[string]string) error {
-	const hashes, include = "redlock/script.go", "--include wake.lua\n"
+	const hashes, include = "redlock/internal/protocol/scripts.go", "--include wake.lua\n"
 	for _, file := range []string{release, queue, propose, extend} {
 		was, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {

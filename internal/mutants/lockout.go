@@ -2,7 +2,7 @@ package main
 
 // lockedOut are bugs of what a node refuses for a password or a right.
 var lockedOut = []bug{
-	{"refused-release-dropped", "a release that a node refuses for a password or a right is not repeated", one(command,
+	{"refused-release-dropped", "a release that a node refuses for a password or a right is not repeated", one(answerGo,
 		`return errs.Says(err, "WRONGTYPE") || errs.Says(err, "ERR unknown command")`,
 		`return errs.Says(err, "WRONGTYPE") || errs.Says(err, "ERR unknown command") || errs.Says(err, "WRONGPASS") || errs.Says(err, "NOAUTH") || errs.Says(err, "NOPERM")`)},
 }

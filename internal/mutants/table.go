@@ -57,16 +57,17 @@ const (
 	attempt   = "redlock/attempt.go"
 	cleanup   = "redlock/cleanup.go"
 	fences    = "redlock/fence.go"
-	propose   = "redlock/propose.lua"
+	propose   = "redlock/internal/protocol/propose.lua"
 	lifecycle = "redlock/lifecycle.go"
 	renew     = "redlock/renew.go"
 	scheduler = "redlock/internal/schedule/schedule.go"
 	timerHeap = "redlock/internal/schedule/heap.go"
-	command   = "redlock/command.go"
+	answerGo  = "redlock/internal/conn/answer.go"
+	replies   = "redlock/internal/protocol/reply.go"
 	config    = "redlock/config.go"
 	random    = "redlock/random.go"
-	release   = "redlock/release.lua"
-	extend    = "redlock/extend.lua"
+	release   = "redlock/internal/protocol/release.lua"
+	extend    = "redlock/internal/protocol/extend.lua"
 	round     = "quorum/round.go"
 	waiter    = "quorum/waiter.go"
 	lane      = "quorum/lane.go"
@@ -74,19 +75,19 @@ const (
 	locks     = "redlock/lock.go"
 	do        = "redlock/do.go"
 	turns     = "redlock/turns.go"
-	pinned    = "redlock/pinned.go"
-	wire      = "redlock/wire.go"
+	pinned    = "redlock/internal/conn/pinned.go"
+	wire      = "redlock/internal/conn/wire.go"
 	redlock   = "redlock/redlock.go"
 	skewed    = "clock/skewed.go"
 	bids      = "redlock/bid.go"
 	guards    = "redlock/internal/voter/guard.go"
 	marker    = "redlock/internal/voter/record.go"
 	errs      = "redlock/errors.go"
-	verify    = "redlock/verify.go"
+	verify    = "redlock/internal/conn/verify.go"
 	markers   = "redlock/internal/voter/record.go"
 	info      = "redlock/internal/voter/info.go"
-	queue     = "redlock/queue.lua"
-	wake      = "redlock/wake.lua"
+	queue     = "redlock/internal/protocol/queue.lua"
+	wake      = "redlock/internal/protocol/wake.lua"
 	waits     = "redlock/wait.go"
 	ear       = "redlock/ear.go"
 	ears      = "redlock/ears.go"
@@ -105,10 +106,10 @@ var locking = []bug{
 		"{ return n/2 + 1 }", "{ return max(n/2, 1) }")},
 	{"even-miscounted", "half of an even number of nodes is a majority", one(tally,
 		"{ return n/2 + 1 }", "{ return (n + 1) / 2 }")},
-	{"failure-is-a-grant", "a node whose answer was lost counts as one that granted", one(command,
-		"call.Lose(shown)", "call.Grant(0)")},
-	{"refusal-is-a-grant", "a nil reply to SET NX counts as a grant", one(command,
-		"call.Refuse(0, errHeldHere)\n		return true", "call.Grant(0)\n		return true")},
+	{"failure-is-a-grant", "a node whose answer was lost counts as one that granted", one(answerGo,
+		"c.Lose(shown)", "c.Grant(0)")},
+	{"refusal-is-a-grant", "a nil reply to SET NX counts as a grant", one(answerGo,
+		"cast(c, protocol.DecodeNil(ineligible))", "c.Grant(0)")},
 
 	{"drift-left-out", "validity does not allow for clocks that drift", one(attempt,
 		"until := start.Add(ttl - r.cfg.Drift.Of(ttl))", "until := start.Add(ttl)")},
@@ -134,7 +135,7 @@ var locking = []bug{
 	{"unsent-set-stays", "what was not sent before the release is sent after it", one(lifecycle,
 		"		l.bid.withdraw()\n", "")},
 	{"cleanup-where-granted", "a failed attempt is cleaned up only where it was granted", one(cleanup,
-		"		case ballot.Final != quorum.Refused || back == kindLeave:\n			silent[n], anySilent = true, true\n", "")},
+		"		case ballot.Final != quorum.Refused || back == protocol.Dequeue:\n			silent[n], anySilent = true, true\n", "")},
 	{"cleanup-with-caller", "whoever gives up does not clean up", one(cleanup,
 		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return remains{}\n	}\n")},
 	{"no-cleanup", "failed attempts leave what they have", one(cleanup,
@@ -154,7 +155,7 @@ var locking = []bug{
 		"until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Decided().Add(ttl - l.r.cfg.Drift.Of(ttl))")},
 	{"top-up-steals", "a top-up overwrites somebody else's key", one(wire,
 		"		return\n	}\n	w.number.SetVal(nil)\n",
-		"		if c.kind == kindTopUp {\n			a[3] = \"get\"\n		}\n		return\n	}\n	w.number.SetVal(nil)\n")},
+		"		if c.kind == protocol.TopUp {\n			a[3] = \"get\"\n		}\n		return\n	}\n	w.number.SetVal(nil)\n")},
 	{"renewal-after-release", "a lock is renewed on after its release, as if it were held", []edit{
 		{lifecycle, "	if cause := l.cause; cause != nil {\n		l.mu.Unlock()", "	if cause := l.cause; cause != nil && cause != ErrReleased {\n		l.mu.Unlock()"},
 		{lifecycle, "	if l.cause == nil && !now.Before(l.until) {", "	if l.cause == nil && !now.Before(l.until) && !l.released {"},
@@ -236,8 +237,8 @@ var locking = []bug{
 		"Need() int { return Size(t.N) }", "Need() int { return Size(t.N - t.Failed) }")},
 	{"withdraw-forgets-sent", "what is under way counts as not sent when it is withdrawn", one(round,
 		"c.state == queued {\n			r.count(c, Failed, 0, err)", "c.state != finished {\n			c.sent = false\n			r.count(c, Failed, 0, err)")},
-	{"lost-is-unsent", "a request whose answer was lost counts as not sent", one(command,
-		"		call.Lose(shown)\n", "		call.Unsent(shown)\n")},
+	{"lost-is-unsent", "a request whose answer was lost counts as not sent", one(answerGo,
+		"		c.Lose(shown)\n", "		c.Unsent(shown)\n")},
 	{"unsent-release-dropped", "a release that a node did not accept is not repeated", one(call,
 		"	if !r.kept() {\n		c.sent = false", "	if true {\n		c.sent = false")},
 	{"unreachable-drops-owed", "what is owed to a node that refuses connections is dropped", one(call,
@@ -274,7 +275,7 @@ var locking = []bug{
 	{"answers-shifted", "in a batch of more than eight, each call gets the answer to the next", one(pinned,
 		"switch cmd := p.wire.cmds[i]; {", "switch cmd := p.wire.cmds[(i+min(len(batch)/9, 1))%len(batch)]; {")},
 	{"torn-is-granted", "calls that a torn batch left unanswered get the answer of the one before", one(pinned,
-		"			ok = c.Op().answer(c, cmd, err, standing) && ok\n", "			if i > 0 && cmd.Err() != nil && cmd.Err() == err && (cmd.text == nil) == (p.wire.cmds[i-1].text == nil) {\n				cmd = p.wire.cmds[i-1]\n				cmd.SetErr(nil)\n			}\n			ok = c.Op().answer(c, cmd, err, standing) && ok\n")},
+		"			ok = answer(c, cmd, err, ineligible) && ok\n", "			if i > 0 && cmd.Err() != nil && cmd.Err() == err && (cmd.text == nil) == (p.wire.cmds[i-1].text == nil) {\n				cmd = p.wire.cmds[i-1]\n				cmd.SetErr(nil)\n			}\n			ok = answer(c, cmd, err, ineligible) && ok\n")},
 	{"torn-is-unsent", "calls behind the first that a torn batch left unanswered count as not sent", one(pinned,
 		"		default:\n			switch {\n", "		case !ok && cmd.Err() != nil:\n			c.Unsent(cmd.Err())\n		default:\n			switch {\n")},
 	{"torn-keeps-connection", "a connection whose batch was torn stays in use", one(pinned,

@@ -43,15 +43,15 @@ var guarded = []bug{
 	{"no-quarantine", "a server that may have forgotten votes at once", one(guards,
 		"if until := s.quarantine(); sent.Before(until) {\n		return", "if until := s.quarantine(); false && sent.Before(until) {\n		return")},
 	{"votes-before-it-is-known", "the first batch on a connection counts for what was known before", one(pinned,
-		"	if asks {\n		p.check.heard(err)\n	}\n	standing := p.check.server.Eligibility(sent)\n", "	standing := p.check.server.Eligibility(sent)\n	if asks {\n		p.check.heard(err)\n	}\n")},
+		"	if asks {\n		p.check.heard(err)\n	}\n	ineligible := p.check.server.Eligibility(sent)\n", "	ineligible := p.check.server.Eligibility(sent)\n	if asks {\n		p.check.heard(err)\n	}\n")},
 	{"half-a-guard", "quarantine lasts for half of the guard", one(guards,
 		"began.Add(s.guard.span())", "began.Add(s.guard.period / 2)")},
 	{"promotion-unseen", "only a server's uptime matters, not who it is", one(guards,
 		"if s.changed.After(began) {", "if false {")},
 	{"asked-once", "a server is asked on its first connection alone", one(verify,
 		"v.asked, v.at, v.voter, v.err = false, time.Time{}, quorum.Voter{}, nil", "")},
-	{"quarantined-extends", "a server in quarantine extends locks", one(command,
-		"case standing != nil && (c.kind <= kindTopUp || c.kind == kindLook || c.kind == kindExtend && reply == 1):", "case standing != nil && (c.kind <= kindTopUp || c.kind == kindLook):")},
+	{"quarantined-extends", "a server in quarantine extends locks", one(replies,
+		"case ineligible != nil && (o.Kind.Takes() || o.Kind == Probe || o.Kind == Extend && number == 1):", "case ineligible != nil && (o.Kind.Takes() || o.Kind == Probe):")},
 }
 
 // promoted are bugs that take a server back which was a replica for a while.

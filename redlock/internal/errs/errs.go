@@ -13,8 +13,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// DuplicateNode is redlock.ErrDuplicateNode.
-var DuplicateNode error = Sentinel("one node is listed twice")
+// These are redlock.ErrHeld and so on, which say what each means.
+var (
+	Held          error = Sentinel("held by another client")
+	NotHeld       error = Sentinel("no longer held")
+	Foreign       error = Sentinel("not a lock of this library")
+	DuplicateNode error = Sentinel("one node is listed twice")
+)
 
 const prefix = "redlock: "
 

@@ -15,17 +15,22 @@ import (
 // drops the second vote, by the server's run id: see quorum.Call.By.
 func (g *Guard) findDuplicate(s *Server) {
 	before := s.duplicateOf
-	if before != nil {
-		s.duplicateOf = nil
-		g.duplicates.Add(-1)
-	}
+	s.duplicateOf = nil
+	defer func() {
+		// In one step: others read the number without mu, and must not find a 0 in between.
+		switch {
+		case before == nil && s.duplicateOf != nil:
+			g.duplicates.Add(1)
+		case before != nil && s.duplicateOf == nil:
+			g.duplicates.Add(-1)
+		}
+	}()
 	for node, others := range g.nodes {
 		for _, o := range others {
 			if node == s.node || !o.known || o.disconnected || o.duplicateOf != nil || o.Run != s.Run {
 				continue
 			}
 			s.duplicateOf = o
-			g.duplicates.Add(1)
 			if before != o {
 				g.log.Warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
 			}

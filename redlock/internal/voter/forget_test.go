@@ -17,7 +17,7 @@ import (
 // guardOf is a guard of some nodes, and a way to meet a server of theirs that has been up
 // for an hour.
 func guardOf(period time.Duration, nodes int) (*Guard, func(node int, addr, run string, promoted bool) *Server) {
-	g := NewGuard(clock.System(), period, clock.DefaultDrift, nodes, asynclog.New(slog.New(slog.DiscardHandler)), nil)
+	g := NewGuard(clock.System(), period, clock.Drift{}, nodes, asynclog.New(slog.New(slog.DiscardHandler)), nil)
 	return g, func(node int, addr, run string, promoted bool) *Server {
 		s := g.Server(node, addr, addr)
 		now := time.Now()
@@ -91,6 +91,29 @@ func TestGuardForgetsNoServerThatHasADuplicate(t *testing.T) {
 		g.KeepMasters(0, nil)
 		assert.Empty(t, g.nodes[0])
 	})
+}
+
+// A server that is listed twice identifies itself again and again. An attempt that looks
+// meanwhile finds it each time.
+func TestGuardFindsADuplicateWhileItIsMetAgain(t *testing.T) {
+	g, meet := guardOf(0, 2)
+	meet(0, "a", "run", false)
+	meet(1, "b", "run", false)
+	met := make(chan struct{})
+	go func() {
+		defer close(met)
+		for range 100_000 {
+			meet(1, "b", "run", false)
+		}
+	}()
+	for {
+		require.ErrorIs(t, g.Duplicate(), errs.DuplicateNode)
+		select {
+		case <-met:
+			return
+		default:
+		}
+	}
 }
 
 // Two nodes are one server, and the second of them leaves its Cluster.

@@ -7,10 +7,7 @@ import (
 	"time"
 )
 
-// RecordKey is the key of a node's identity record, behind Config.KeyPrefix.
-const RecordKey = "redlock:server"
-
-// record is an identity record: a key on each node that names the server there, and since
+// record is an identity record: a key on each node, protocol.RecordKey, that names the server there, and since
 // when it has been there. It tells a client what INFO does not: that another server was
 // there before. It is replicated like any key, so a promoted replica holds the record of the
 // server before it.

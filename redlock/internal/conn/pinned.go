@@ -1,4 +1,4 @@
-package redlock
+package conn
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
@@ -108,7 +109,7 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 		if e := recover(); e != nil {
 			ok, elsewhere, p.garbled = false, nil, true
 			for _, c := range batch {
-				c.Lose(errs.Scrub(fmt.Errorf("%w: %v", errGarbled, e), c.Op().value))
+				c.Lose(errs.Scrub(fmt.Errorf("%w: %v", ErrGarbled, e), c.Op().Value))
 			}
 		}
 		if !ok {
@@ -118,7 +119,7 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	}()
 	if err := p.greet(ctx); err != nil {
 		for _, c := range batch {
-			c.Unsent(errs.Scrub(err, c.Op().value))
+			c.Unsent(errs.Scrub(err, c.Op().Value))
 		}
 		return nil
 	}
@@ -148,7 +149,7 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 //
 // A call that removes something may be done twice, and its first answer stands. A call that
 // was refused in between may have been refused for nothing. A wait's last call needs no
-// repetition for the sake of a kindStand: one that is sent after it leaves; see
+// repetition for the sake of a protocol.Enqueue: one that is sent after it leaves; see
 // [wireCmd.fill].
 func behind(unknown, batch []*call) (again []*call) {
 	values, queued := map[string]bool{}, map[any]bool{} // values of keys, and keys with a queue entry of ours
@@ -156,12 +157,12 @@ func behind(unknown, batch []*call) (again []*call) {
 		switch op := c.Op(); {
 		case len(unknown) > 0 && unknown[0] == c:
 			unknown = unknown[1:]
-			if op.kind <= kindTopUp {
-				values[op.value] = true
-				queued[op.key] = queued[op.key] || op.stance != nil
+			if op.Kind.Takes() {
+				values[op.Value] = true
+				queued[op.NodeKey] = queued[op.NodeKey] || op.Entry != nil
 			}
 			again = append(again, c)
-		case values[op.removes()], op.leaves() && queued[op.key]:
+		case values[op.Removes()], op.Leaves() && queued[op.NodeKey]:
 			again = append(again, c)
 		}
 	}
@@ -192,9 +193,9 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 	if asks {
 		p.check.heard(err)
 	}
-	standing := p.check.server.Eligibility(sent)
-	if standing == nil {
-		standing = p.check.err
+	ineligible := p.check.server.Eligibility(sent)
+	if ineligible == nil {
+		ineligible = p.check.err
 	}
 	ok = true
 	for i, c := range batch {
@@ -202,18 +203,18 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 		switch cmd := p.wire.cmds[i]; {
 		case noScript(cmd.Err()):
 			unknown = append(unknown, c)
-		case moved(cmd.Err()):
+		case Moved(cmd.Err()):
 			elsewhere = append(elsewhere, c)
 		default:
 			switch {
-			case cmd.form.script != &queueScript:
-			case denied(cmd.Err()):
+			case cmd.form.script != &protocol.QueueScript:
+			case Denied(cmd.Err()):
 				p.wire.plain = p.check.clock.Now()
 			case cmd.Err() == nil:
 				p.wire.plain = time.Time{}
 			}
 			p.useless = p.useless || unauthenticated(cmd.Err())
-			ok = c.Op().answer(c, cmd, err, standing) && ok
+			ok = answer(c, cmd, err, ineligible) && ok
 		}
 	}
 	if mark := p.check.remark(); ok && mark != nil {

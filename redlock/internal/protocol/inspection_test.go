@@ -1,4 +1,4 @@
-package redlock
+package protocol
 
 import (
 	"math"
@@ -6,10 +6,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // What a node says is input: only what inspect.lua can say is taken for an answer.
-func TestReadInspection(t *testing.T) {
+func TestDecodeInspection(t *testing.T) {
+	op := Operation{Kind: Inspect}
+	decode := func(reply any) (Reply, bool) { return op.Decode(&InspectScript, reply, nil) }
 	for name, reply := range map[string]any{
 		"nothing":              nil,
 		"no list":              "value",
@@ -27,9 +31,8 @@ func TestReadInspection(t *testing.T) {
 		"type is a number":     []any{int64(1), int64(1), int64(0), int64(0), int64(0)},
 		"value is some number": []any{int64(7), int64(1), int64(0), int64(0), ""},
 	} {
-		n, err := readInspection(reply)
-		assert.ErrorIs(t, err, errGarbled, name)
-		assert.Equal(t, NodeInspection{}, n, name)
+		_, ok := decode(reply)
+		assert.False(t, ok, name)
 	}
 	for kind, want := range map[string]string{
 		"hash":      "has a hash under this key, which is not a lock",
@@ -37,20 +40,21 @@ func TestReadInspection(t *testing.T) {
 		"MBbloom--": "has something of a module's type under this key, which is not a lock",
 		"\x1b[2J":   "has something of a module's type under this key, which is not a lock",
 	} {
-		n, err := readInspection([]any{int64(1), int64(-1), int64(3), int64(7), kind})
-		assert.ErrorIs(t, err, ErrForeign)
-		assert.EqualError(t, err, want)
-		assert.Equal(t, NodeInspection{}, n)
+		r, ok := decode([]any{int64(1), int64(-1), int64(3), int64(7), kind})
+		assert.True(t, ok)
+		assert.ErrorIs(t, r.Err, errs.Foreign)
+		assert.EqualError(t, r.Err, want)
+		assert.Nil(t, r.Seen)
 	}
 
-	n, err := readInspection([]any{nil, int64(0), int64(3), int64(7), ""})
-	assert.NoError(t, err)
-	assert.Equal(t, NodeInspection{Waiting: 3, Fence: 7}, n)
+	r, ok := decode([]any{nil, int64(0), int64(3), int64(7), ""})
+	assert.True(t, ok)
+	assert.Equal(t, &Seen{Waiting: 3, Fence: 7}, r.Seen)
 
-	n, err = readInspection([]any{"", int64(-1), int64(-1), int64(-1), ""})
-	assert.NoError(t, err)
-	assert.Equal(t, "e3b0c442", n.Holder, "SHA-256 of nothing")
-	assert.Equal(t, -time.Millisecond, n.TTL)
+	r, ok = decode([]any{"", int64(-1), int64(-1), int64(-1), ""})
+	assert.True(t, ok)
+	assert.Equal(t, "", *r.Seen.Value)
+	assert.Equal(t, -time.Millisecond, r.Seen.TTL)
 
 	for ms, want := range map[int64]time.Duration{
 		math.MaxInt64 / 1000000:   math.MaxInt64 / 1000000 * time.Millisecond,
@@ -58,8 +62,8 @@ func TestReadInspection(t *testing.T) {
 		300 * 365 * 24 * 3600e3:   math.MaxInt64,
 		math.MaxInt64:             math.MaxInt64,
 	} {
-		n, err = readInspection([]any{"value", ms, int64(0), int64(0), ""})
-		assert.NoError(t, err)
-		assert.Equal(t, want, n.TTL, "a key that lives for longer than a Duration can tell")
+		r, ok = decode([]any{"value", ms, int64(0), int64(0), ""})
+		assert.True(t, ok)
+		assert.Equal(t, want, r.Seen.TTL, "a key that lives for longer than a Duration can hold")
 	}
 }

@@ -1,10 +1,11 @@
-package redlock
+package conn
 
 import (
 	"context"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/asynclog"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // forgetful is a client's hook under which a server does not do some commands of the first
@@ -85,6 +89,16 @@ func (g *gated) Carry(ctx context.Context, batch []*call) {
 
 func (g *gated) Rest() { g.rest() }
 
+// waiter has a queue entry until it leaves.
+type waiter struct{ left atomic.Bool }
+
+func (w *waiter) Left(int64) bool { return w.left.Load() }
+
+func (w *waiter) entry() *protocol.Entry {
+	ticket := int64(1_000_000_000_000_000)
+	return &protocol.Entry{Waiter: w, Name: "fedcba9876543210 key", Ticket: protocol.TicketText(ticket), Number: ticket}
+}
+
 // sendTogether sends operations on a key in one batch, and returns when nothing is left
 // to be sent again. A digit is the value's number, 0 for none; + is a queue entry.
 func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *forgetful) {
@@ -93,45 +107,42 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 	defer client.Close()
 	client.AddHook(hook)
 	clk := clock.Skewed(clock.System(), 100, 0) // pending deliveries are sent again soon
-	r, err := New([]redis.UniversalClient{client}, Config{Fencing: true, Clock: clk})
-	require.NoError(t, err)
-	defer r.Close()
-	conn := &gated{pinned: pin(client, r.guard.Server(0, "node", server.Addr()), "", clk, time.Second), kept: make(chan struct{}), gate: make(chan struct{})}
+	guard := voter.NewGuard(clk, 0, clock.DefaultDrift, 1, asynclog.New(nil), nil)
+	conn := &gated{pinned: pin(client, guard.Server(0, "node", server.Addr()), "", clk, time.Second), kept: make(chan struct{}), gate: make(chan struct{})}
 	conn.wire.loaded = map[string]bool{}
-	for _, s := range []*script{&proposeScript, &extendScript, &releaseScript, &queueScript} {
-		conn.wire.loaded[s.sha1] = true
+	for _, s := range []*protocol.Script{&protocol.ProposeScript, &protocol.ExtendScript, &protocol.ReleaseScript, &protocol.QueueScript} {
+		conn.wire.loaded[s.SHA1] = true
 	}
-	group := quorum.NewGroup([]quorum.Carrier[command]{conn}, clk, time.Hour)
-	group.Start(quorum.Spec[command]{Op: command{kind: kindInspect}})
+	group := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{conn}, clk, time.Hour)
+	group.Start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{Kind: protocol.Inspect}})
 	<-conn.kept
 
-	w := r.newWait("key")
-	kinds := map[string]kind{
-		"propose": kindAcquire, "try": kindAcquire, "topup": kindTopUp, "extend": kindExtend, "release": kindRelease,
-		"cleanup": kindCleanUp, "stand": kindStand, "leave": kindLeave, "force": kindForce,
+	w := &waiter{}
+	kinds := map[string]protocol.Kind{
+		"propose": protocol.Acquire, "try": protocol.Acquire, "topup": protocol.TopUp, "extend": protocol.Extend, "release": protocol.Release,
+		"cleanup": protocol.CleanUp, "stand": protocol.Enqueue, "leave": protocol.Dequeue, "force": protocol.ForceRelease,
 	}
 	var sent sync.WaitGroup
 	for _, op := range strings.Fields(ops) {
 		name, queues := strings.CutPrefix(op, "+")
 		value := strings.TrimSuffix("value "+name[len(name)-1:], "value 0")
-		c := command{
-			kind: kinds[name[:len(name)-1]], resource: "key", key: "key", value: value, ttl: int64(time.Hour / time.Millisecond), queue: queueOf("key"),
+		c := protocol.Operation{
+			Kind: kinds[name[:len(name)-1]], Key: "key", NodeKey: "key", Value: value, TTL: int64(time.Hour / time.Millisecond), Queue: protocol.QueueOf("key"),
 		}
-		if c.kind <= kindExtend {
-			c.fence, err = r.newFence("key", "key")
-			require.NoError(t, err)
+		if c.Kind.Takes() || c.Kind == protocol.Extend {
+			c.Fence = &protocol.Fence{Key: protocol.FenceKey("key"), Token: time.Now().UnixMicro(), Retention: time.Hour.Milliseconds()}
 		}
-		if queues && (c.kind == kindLeave || c.kind == kindRelease) {
-			w.finish() // a caller that leaves does this first
+		if queues && (c.Kind == protocol.Dequeue || c.Kind == protocol.Release) {
+			w.left.Store(true) // a caller that leaves does this first
 		}
 		if queues {
-			c.stance = w.stance("")
-			if c.kind >= kindStand {
-				c.stance.old = value
+			c.Entry = w.entry()
+			if c.Kind == protocol.Enqueue || c.Kind == protocol.Dequeue {
+				c.Entry.Old = value
 			}
 		}
-		spec := quorum.Spec[command]{Op: c, All: true, Done: func(*quorum.Round[command]) { sent.Done() }}
-		if c.kind >= kindRelease && value != "" || c.kind == kindLeave {
+		spec := quorum.Spec[protocol.Operation]{Op: c, All: true, Done: func(*quorum.Round[protocol.Operation]) { sent.Done() }}
+		if !c.Kind.Takes() && c.Kind != protocol.Extend && value != "" || c.Kind == protocol.Dequeue {
 			spec.KeepUntil = clk.Now().Add(time.Hour)
 		}
 		sent.Add(1)
@@ -151,8 +162,8 @@ func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
 	server := miniredis.RunT(t)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
 	defer admin.Close()
-	for _, s := range []*script{&proposeScript, &extendScript, &releaseScript, &queueScript} {
-		require.NoError(t, admin.ScriptLoad(t.Context(), s.text).Err())
+	for _, s := range []*protocol.Script{&protocol.ProposeScript, &protocol.ExtendScript, &protocol.ReleaseScript, &protocol.QueueScript} {
+		require.NoError(t, admin.ScriptLoad(t.Context(), s.Text).Err())
 	}
 	for _, ops := range []string{
 		"propose1 cleanup1",

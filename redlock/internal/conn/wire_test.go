@@ -1,4 +1,4 @@
-package redlock
+package conn
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // calls are n calls of an operation, as a lane hands them to its connection.
-func calls(t *testing.T, n int, op command) (batch []*call) {
-	g := quorum.NewGroup([]quorum.Carrier[command]{take{&batch}}, clock.System(), 200*time.Millisecond)
+func calls(t *testing.T, n int, op protocol.Operation) (batch []*call) {
+	g := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{take{&batch}}, clock.System(), 200*time.Millisecond)
 	for range n {
-		g.Start(quorum.Spec[command]{Op: op}).Wait(t.Context())
+		g.Start(quorum.Spec[protocol.Operation]{Op: op}).Wait(t.Context())
 	}
 	g.Close(0)
 	return batch
@@ -39,9 +40,9 @@ func (take) Rest() {}
 // every command as it was.
 func TestACommandIsUsedAgainAsNew(t *testing.T) {
 	var w wire
-	set := calls(t, 1, command{kind: kindAcquire, key: "one", value: "mine", ttl: int64(10)})
-	release := calls(t, 1, command{kind: kindRelease, key: "one", value: "mine", queue: queueOf("one")})
-	extend := calls(t, 1, command{kind: kindExtend, key: "one", value: "mine", ttl: int64(10)})
+	set := calls(t, 1, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
+	release := calls(t, 1, protocol.Operation{Kind: protocol.Release, NodeKey: "one", Value: "mine", Queue: protocol.QueueOf("one")})
+	extend := calls(t, 1, protocol.Operation{Kind: protocol.Extend, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	w.encode(append(release, extend...)) // the scripts go whole for the first time
 
 	batch := append(append(set, release...), extend...)
@@ -77,7 +78,8 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 		assert.Contains(t, cmd.Args(), any("one"))
 		assert.Equal(t, "mine", cmd.value)
 		c := batch[i]
-		assert.False(t, c.Op().understand(c, cmd, nil), "no reply is no answer")
+		_, ok := cmd.decode(c.Op(), nil)
+		assert.False(t, ok, "no reply is no answer")
 	}
 	assert.Equal(t, []any{"set", "one", &w.cmds[0].value, "nx", "px", int64(10)}, w.cmds[0].Args())
 }
@@ -86,7 +88,7 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 // largest had.
 func TestAConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
 	var w wire
-	batch := calls(t, 3, command{kind: kindAcquire, key: "one", value: "mine", ttl: int64(10)})
+	batch := calls(t, 3, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	for range 100 {
 		w.reset()
 		w.encode(batch)

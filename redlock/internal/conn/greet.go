@@ -1,4 +1,4 @@
-package redlock
+package conn
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const idleTooLong = 10 * time.Second
 // of which each Conn has another. The options are read as WithTimeout copies them, under
 // the client's own lock.
 func negotiates(client *redis.Client) bool {
-	opt := beside(client).Options()
+	opt := Beside(client).Options()
 	m := opt.MaintNotificationsConfig
 	return opt.Protocol == 3 && m != nil && m.Mode != maintnotifications.ModeDisabled
 }
@@ -80,7 +80,7 @@ func (p *pinned) revive(ctx context.Context) error {
 // connection of the pool is then lost for good: that must not go on until the
 // application's client has none left.
 func (p *pinned) probe(ctx context.Context) error {
-	opt := *beside(p.client).Options() // a copy
+	opt := *Beside(p.client).Options() // a copy
 	opt.PoolSize, opt.MinIdleConns, opt.PipelinePoolSize = 1, 0, -1
 	opt.MaxRetries, opt.DialerRetries = -1, 1
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

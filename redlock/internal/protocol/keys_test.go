@@ -1,4 +1,4 @@
-package redlock
+package protocol
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/slot"
-	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
 // No client's lock is stored under a name under which another client's nodes keep an
@@ -31,13 +30,13 @@ func TestNoKeyMeetsWhatAnotherClientKeeps(t *testing.T) {
 	}
 	var accepted []client
 	for _, p := range prefixes {
-		keep(p+voter.RecordKey, "an identity record")
+		keep(p+RecordKey, "an identity record")
 		for _, k := range keys {
-			if (Config{KeyPrefix: p}).checkKey(k) == nil {
+			if !Reserved(p + k) {
 				accepted = append(accepted, client{p, k})
-				keep(slot.Sibling(fencePrefix, p+k), "a fence")
-				keep(slot.Sibling(queuePrefix, p+k), "a queue")
-				keep(slot.Sibling(flagPrefix, p+k), "a queue's flag")
+				keep(slot.Sibling(FencePrefix, p+k), "a fence")
+				keep(slot.Sibling(QueuePrefix, p+k), "a queue")
+				keep(slot.Sibling(FlagPrefix, p+k), "a queue's flag")
 			}
 			keep(slot.Sibling("redlock:guard:", k), "a token of fence.RedisGuard")
 		}
@@ -47,6 +46,6 @@ func TestNoKeyMeetsWhatAnotherClientKeeps(t *testing.T) {
 		assert.Empty(t, kept[c.prefix+c.key], "prefix %q, key %q", c.prefix, c.key)
 	}
 	for _, fine := range []client{{"redlock:", "job"}, {"", "redlock:job"}, {"", "server"}, {"", "redlock:server:1"}, {"p:", "redlock:fence:{a}"}} {
-		assert.NoError(t, Config{KeyPrefix: fine.prefix}.checkKey(fine.key))
+		assert.False(t, Reserved(fine.prefix+fine.key))
 	}
 }

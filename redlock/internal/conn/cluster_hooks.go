@@ -1,10 +1,12 @@
-package redlock
+package conn
 
 import (
 	"context"
 	"errors"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // A lane keeps a connection to each shard of a Cluster, which it gets from the shard's own
@@ -25,7 +27,7 @@ func changesKeys(client *redis.ClusterClient) bool {
 	send := func(run func(cmd redis.Cmder)) {
 		const key = "redlock:hooks"
 		cmd := newSet()
-		cmd.fill(&command{key: key, value: "none", ttl: int64(1)}, true)
+		cmd.fill(&protocol.Operation{NodeKey: key, Value: "none", TTL: int64(1)}, true)
 		run(cmd)
 		changed = changed || cmd.Args()[1] != any(key)
 	}

@@ -1,4 +1,4 @@
-package redlock
+package conn
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // wireCmd is a command as go-redis takes it. It is sent at most once: go-redis
@@ -33,25 +34,28 @@ type wireCmd struct {
 	buf [8]byte // room for the text
 }
 
+// RetryDenied is the pause after which a server is asked again for what it did not permit.
+const RetryDenied = time.Minute
+
 // form is which arguments a command has.
 type form struct {
-	script *script // nil: SET
+	script *protocol.Script // nil: SET
 	keys   int
 	args   int // others
 }
 
 var (
-	formPropose      = form{&proposeScript, 2, 5}
-	formExtend       = form{&extendScript, 1, 2}
-	formExtendFence  = form{&extendScript, 2, 4}
-	formRelease      = form{&releaseScript, 2, 1}
-	formReleaseLeave = form{&releaseScript, 3, 3}
-	formForce        = form{&forceScript, 2, 4}
-	formTry          = form{&queueScript, 3, 6}
-	formTryFence     = form{&queueScript, 4, 8}
-	formStand        = form{&queueScript, 3, 4} // and leave
-	formInspect      = form{&inspectScript, 2, 0}
-	actions          = [...]any{kindAcquire: "try", kindTopUp: "try", kindStand: "stand", kindLeave: "leave", kindLook: "stand"}
+	formPropose      = form{&protocol.ProposeScript, 2, 5}
+	formExtend       = form{&protocol.ExtendScript, 1, 2}
+	formExtendFence  = form{&protocol.ExtendScript, 2, 4}
+	formRelease      = form{&protocol.ReleaseScript, 2, 1}
+	formReleaseLeave = form{&protocol.ReleaseScript, 3, 3}
+	formForce        = form{&protocol.ForceScript, 2, 4}
+	formTry          = form{&protocol.QueueScript, 3, 6}
+	formTryFence     = form{&protocol.QueueScript, 4, 8}
+	formStand        = form{&protocol.QueueScript, 3, 4} // and leave
+	formInspect      = form{&protocol.InspectScript, 2, 0}
+	actions          = [...]any{protocol.Acquire: "try", protocol.TopUp: "try", protocol.Enqueue: "stand", protocol.Dequeue: "leave", protocol.Probe: "stand"}
 )
 
 func (*wireCmd) NoRetry() bool { return true }
@@ -69,9 +73,9 @@ func newSet() *wireCmd {
 
 // newScriptCall makes a call of a script, by its hash or whole.
 func newScriptCall(f form, whole bool) *wireCmd {
-	c := &wireCmd{form: f, verb: "evalsha", script: f.script.sha1, keys: f.keys, args: make([]any, 3+f.keys+f.args)}
+	c := &wireCmd{form: f, verb: "evalsha", script: f.script.SHA1, keys: f.keys, args: make([]any, 3+f.keys+f.args)}
 	if whole {
-		c.verb, c.script = "eval", f.script.text
+		c.verb, c.script = "eval", f.script.Text
 	}
 	c.number = redis.NewCmd(context.Background(), c.args...)
 	c.Cmder = c.number
@@ -79,63 +83,63 @@ func newScriptCall(f form, whole bool) *wireCmd {
 }
 
 // fill makes it c's, with no reply. On a server of a Cluster who waits has another name.
-func (w *wireCmd) fill(c *command, sharded bool) {
-	w.value = c.value
+func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
+	w.value = c.Value
 	w.SetErr(nil)
 	a := w.args
 	a[0] = w.verb
 	if w.text != nil {
 		w.text.SetVal(0)
-		a[1], a[2], a[3], a[4], a[5] = c.key, &w.value, "nx", "px", c.ttl
+		a[1], a[2], a[3], a[4], a[5] = c.NodeKey, &w.value, "nx", "px", c.TTL
 		return
 	}
 	w.number.SetVal(nil)
-	a[1], a[2], a[3] = w.script, w.keys, c.key
+	a[1], a[2], a[3] = w.script, w.keys, c.NodeKey
 	a = a[4:]
 	switch w.form.script {
-	case &extendScript:
+	case &protocol.ExtendScript:
 		if w.form == formExtendFence {
-			a[0], a = c.fence.key, a[1:]
-			a[2], a[3] = c.fence.token, c.fence.retention
+			a[0], a = c.Fence.Key, a[1:]
+			a[2], a[3] = c.Fence.Token, c.Fence.Retention
 		}
-		a[0], a[1] = &w.value, c.ttl
-	case &proposeScript:
-		a[0], a[1], a[2], a[3], a[4] = c.fence.key, &w.value, c.ttl, c.fence.token, c.fence.retention
+		a[0], a[1] = &w.value, c.TTL
+	case &protocol.ProposeScript:
+		a[0], a[1], a[2], a[3], a[4] = c.Fence.Key, &w.value, c.TTL, c.Fence.Token, c.Fence.Retention
 		a[5] = "0"
-		if c.kind == kindTopUp {
+		if c.Kind == protocol.TopUp {
 			a[5] = "1"
 		}
-	case &releaseScript:
+	case &protocol.ReleaseScript:
 		if w.form == formReleaseLeave {
-			a[0], a = c.queue.key, a[1:]
-			a[2], a[3] = c.stance.name(sharded), c.stance.ticket
+			a[0], a = c.Queue.Key, a[1:]
+			a[2], a[3] = c.Entry.NameOn(sharded), c.Entry.Ticket
 		}
-		a[0], a[1] = c.queue.flag, &w.value
-		if c.value == "" && c.stance != nil { // there is nothing to give back, and a key may be empty
-			w.value = c.stance.who.(string)
+		a[0], a[1] = c.Queue.Flag, &w.value
+		if c.Value == "" && c.Entry != nil { // there is nothing to give back, and a key may be empty
+			w.value = c.Entry.Name.(string)
 		}
-	case &forceScript:
-		w.old = brokenMessage(c.value) // which no hook is to print either
-		a[0], a[1], a[2], a[3] = c.queue.flag, &w.value, brokenIn(c.key.(string), sharded), &w.old
+	case &protocol.ForceScript:
+		w.old = protocol.BrokenMessage(c.Value) // which no hook is to print either
+		a[0], a[1], a[2], a[3] = c.Queue.Flag, &w.value, protocol.BrokenChannel(c.NodeKey.(string), sharded), &w.old
 		a[4] = "0"
-		if c.foreign {
+		if c.Foreign {
 			a[4] = "1"
 		}
-	case &inspectScript:
-		a[0] = c.queue.flag
-	case &queueScript:
-		a[0], a[1], a = c.queue.key, c.queue.flag, a[2:]
+	case &protocol.InspectScript:
+		a[0] = c.Queue.Flag
+	case &protocol.QueueScript:
+		a[0], a[1], a = c.Queue.Key, c.Queue.Flag, a[2:]
 		if w.form == formTryFence {
-			a[0], a = c.fence.key, a[1:]
-			a[6], a[7] = c.fence.token, c.fence.retention
+			a[0], a = c.Fence.Key, a[1:]
+			a[6], a[7] = c.Fence.Token, c.Fence.Retention
 		}
-		a[0], a[1], a[2], a[3] = actions[c.kind], c.stance.name(sharded), c.stance.ticket, &w.old
-		if c.kind == kindStand && c.stance.wait.left(c.stance.number) {
-			a[0] = actions[kindLeave] // or our entry would come behind the call that removes it
+		a[0], a[1], a[2], a[3] = actions[c.Kind], c.Entry.NameOn(sharded), c.Entry.Ticket, &w.old
+		if c.Kind == protocol.Enqueue && c.Entry.Waiter.Left(c.Entry.Number) {
+			a[0] = actions[protocol.Dequeue] // or our entry would come behind the call that removes it
 		}
-		w.old = c.stance.old
+		w.old = c.Entry.Old
 		if w.form != formStand {
-			a[4], a[5] = &w.value, c.ttl
+			a[4], a[5] = &w.value, c.TTL
 		}
 	}
 }
@@ -192,7 +196,7 @@ func (w *wire) encode(batch []*call) {
 
 // recover has a server asked again, now and then, for what it did not let us do.
 func (w *wire) recover(clk clock.Clock) {
-	w.again = !w.plain.IsZero() && clk.Now().Sub(w.plain) >= noSuchThing
+	w.again = !w.plain.IsZero() && clk.Now().Sub(w.plain) >= RetryDenied
 }
 
 // reset forgets the batch, its keys and its values.
@@ -211,30 +215,30 @@ func (w *wire) reset() {
 // command is one for c. A Redlock has a fence for each of its locks or for none, so
 // the calls on a shelf are all of one form. Where we cannot queue a try is an ordinary
 // attempt, and what would stand or leave only gives back.
-func (w *wire) command(c *command) *wireCmd {
-	queued, fenced := c.stance != nil && w.plain.IsZero(), c.fence != nil
-	if c.kind == kindAcquire && c.stance != nil && w.again {
+func (w *wire) command(c *protocol.Operation) *wireCmd {
+	queued, fenced := c.Entry != nil && w.plain.IsZero(), c.Fence != nil
+	if c.Kind == protocol.Acquire && c.Entry != nil && w.again {
 		queued = true
 	}
-	switch c.kind {
-	case kindExtend:
+	switch c.Kind {
+	case protocol.Extend:
 		if fenced {
 			return w.script(&w.extends, formExtendFence)
 		}
 		return w.script(&w.extends, formExtend)
-	case kindRelease:
+	case protocol.Release:
 		if queued {
 			return w.script(&w.farewells, formReleaseLeave)
 		}
-	case kindForce:
+	case protocol.ForceRelease:
 		return w.script(&w.forces, formForce)
-	case kindInspect:
+	case protocol.Inspect:
 		return w.script(&w.inspections, formInspect)
-	case kindStand, kindLeave, kindLook:
+	case protocol.Enqueue, protocol.Dequeue, protocol.Probe:
 		if queued {
 			return w.script(&w.stands, formStand)
 		}
-	case kindAcquire, kindTopUp:
+	case protocol.Acquire, protocol.TopUp:
 		switch {
 		case queued && fenced:
 			return w.script(&w.tries, formTryFence)
@@ -252,11 +256,11 @@ func (w *wire) command(c *command) *wireCmd {
 // and by its hash from then on. To learn that from the server's error would cost a
 // round trip, during which later commands of the batch overtake.
 func (w *wire) script(from *shelf, f form) *wireCmd {
-	if w.whole || !w.loaded[f.script.sha1] {
+	if w.whole || !w.loaded[f.script.SHA1] {
 		if w.loaded == nil {
 			w.loaded = map[string]bool{}
 		}
-		w.loaded[f.script.sha1] = true
+		w.loaded[f.script.SHA1] = true
 		return newScriptCall(f, true)
 	}
 	return from.take(func() *wireCmd { return newScriptCall(f, false) })

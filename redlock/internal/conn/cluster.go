@@ -1,4 +1,4 @@
-package redlock
+package conn
 
 import (
 	"context"
@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
@@ -22,14 +20,21 @@ import (
 // to the same shard, so their order holds; a slot that moves breaks it as a
 // broken connection does.
 type cluster struct {
-	client   *redis.ClusterClient
-	clock    clock.Clock
-	patience time.Duration
-	conns    map[*redis.Client]*pinned
-	beside   *besides
-	at       func(addr string) *voter.Server
+	client *redis.ClusterClient
+	cfg    Config
+	conns  map[*redis.Client]*pinned
+	beside *besides
+	server func(addr string) *voter.Server
 }
 
+func newCluster(client *redis.ClusterClient, cfg Config) *cluster {
+	return &cluster{
+		client: client, cfg: cfg, conns: map[*redis.Client]*pinned{},
+		beside: &besides{clients: map[*redis.Client]*redis.Client{}},
+	}
+}
+
+// Carry implements quorum.Carrier.
 func (c *cluster) Carry(ctx context.Context, batch []*call) {
 	moved := c.carry(ctx, batch)
 	if len(moved) == 0 {
@@ -56,7 +61,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 			call.Unsent(lost)
 			continue
 		}
-		master, err := masterOf(ctx, c.client, call.Op().key.(string))
+		master, err := MasterOf(ctx, c.client, call.Op().NodeKey.(string))
 		if err != nil {
 			// Nobody could be asked who the masters are: it will not be
 			// different for the next key, and may take as long again.
@@ -75,7 +80,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	for master := range parts {
 		if c.conns[master] == nil {
 			c.beside.of(master)
-			c.conns[master] = pin(master, c.at(address(master.Options())), "", c.clock, c.patience)
+			c.conns[master] = pin(master, c.server(Address(master.Options())), "", c.cfg.Clock, c.cfg.NodeTimeout)
 			c.conns[master].wire.sharded = true
 		}
 		c.conns[master].take()
@@ -101,7 +106,7 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 // for them. It runs before the lane connects to a new master. So the connections are at most
 // those to the Cluster's masters and to the masters of one batch.
 func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
-	masters, err := mastersOf(ctx, c.client)
+	masters, err := MastersOf(ctx, c.client)
 	if err != nil {
 		return
 	}
@@ -117,21 +122,21 @@ func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
 	if one != nil {
 		addrs := map[string]bool{}
 		for master := range masters {
-			addrs[address(master.Options())] = true
+			addrs[Address(master.Options())] = true
 		}
 		for master := range parts {
-			addrs[address(master.Options())] = true
+			addrs[Address(master.Options())] = true
 		}
 		one.Guard().KeepMasters(one.Node(), addrs)
 	}
 }
 
-// mastersOf lists the masters that the client knows the Cluster to have. It sends nothing, as
+// MastersOf lists the masters that the client knows the Cluster to have. It sends nothing, as
 // the client has just looked a master up, and it takes some milliseconds.
-func mastersOf(ctx context.Context, client *redis.ClusterClient) (map[*redis.Client]bool, error) {
+func MastersOf(ctx context.Context, client *redis.ClusterClient) (map[*redis.Client]bool, error) {
 	masters := map[*redis.Client]bool{}
 	for _, tag := range slot.Tags() {
-		master, err := masterOf(ctx, client, tag)
+		master, err := MasterOf(ctx, client, tag)
 		if err != nil {
 			return nil, err
 		}
@@ -140,11 +145,11 @@ func mastersOf(ctx context.Context, client *redis.ClusterClient) (map[*redis.Cli
 	return masters, nil
 }
 
-// masterOf never panics: a server's own words about its Cluster are input too.
-func masterOf(ctx context.Context, client *redis.ClusterClient, key string) (m *redis.Client, err error) {
+// MasterOf never panics: a server's own words about its Cluster are input too.
+func MasterOf(ctx context.Context, client *redis.ClusterClient, key string) (m *redis.Client, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errGarbled, p)
+			err = fmt.Errorf("%w: %v", ErrGarbled, p)
 		}
 	}()
 	return client.MasterForKey(ctx, key)
@@ -159,7 +164,7 @@ func (c *cluster) Rest() {
 
 // besides are the clients for ears, by the masters' own. Lane and ears meet here. The lane
 // makes a master's entry before it pins a connection to the master, and the entry stays for
-// as long as that connection does; see beside. An ear keeps the client that it got.
+// as long as that connection does; see Beside. An ear keeps the client that it got.
 type besides struct {
 	mu      sync.Mutex
 	clients map[*redis.Client]*redis.Client
@@ -169,7 +174,7 @@ func (b *besides) of(master *redis.Client) *redis.Client {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.clients[master] == nil {
-		b.clients[master] = beside(master)
+		b.clients[master] = Beside(master)
 	}
 	return b.clients[master]
 }

@@ -1,0 +1,132 @@
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/endpoint"
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+)
+
+// call is one operation on its way to one node.
+type call = quorum.Call[protocol.Operation]
+
+// ErrGarbled reports a reply that is not in Redis' protocol.
+var ErrGarbled = errors.New("answered with garbage")
+
+var (
+	errNoEvidence = errors.New("answered neither yes nor no")
+	errNoScript   = errors.New("does not keep our scripts")
+	errElsewhere  = errors.New("says the key has moved: a Cluster needs a *redis.ClusterClient")
+)
+
+// answer gives a call the vote that the node's reply stands for, and its Observer the rest of
+// the reply. It reports whether the node gave a plain answer.
+//
+// A vote needs positive evidence: after a failed handshake go-redis returns the error for the
+// batch while each command's own error is nil and its value empty. ineligible is why the
+// node's votes do not count; nil if they do.
+func answer(c *call, cmd *wireCmd, batchErr, ineligible error) (ok bool) {
+	op, err := c.Op(), cmd.Err()
+	if op.Entry != nil && op.Observer != nil && op.Kind != protocol.Release && (Denied(err) || cmd.form.script != &protocol.QueueScript) {
+		op.Observer.QueueDenied(c.Node(), err)
+	}
+	if err == nil {
+		if r, ok := cmd.decode(op, ineligible); ok {
+			if op.Observer != nil {
+				op.Observer.Replied(c.Node(), op, r)
+			}
+			cast(c, r)
+			return true
+		}
+		err = batchErr
+		if err == nil {
+			c.Fail(errNoEvidence)
+			return false
+		}
+	}
+	if errors.Is(err, redis.Nil) && cmd.Err() != nil && op.Kind.Takes() {
+		cast(c, protocol.DecodeNil(ineligible))
+		return true
+	}
+	shown := errs.Scrub(err, op.Value)
+	switch {
+	case permanent(err):
+		c.Fail(shown)
+	case errs.Answered(err), neverSent(err):
+		// The node did not execute it: it is loading, a replica by now, busy, out of memory,
+		// does not accept our password or grant us the right, … A release stays pending.
+		c.Unsent(shown)
+	default:
+		shown = endpoint.Plain(shown)
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+			shown = fmt.Errorf("connection lost: %w", shown)
+		}
+		c.Lose(shown)
+	}
+	return false
+}
+
+// decode returns what the node's reply to op means.
+func (w *wireCmd) decode(op *protocol.Operation, ineligible error) (protocol.Reply, bool) {
+	if w.text != nil {
+		return protocol.DecodeSet(string(w.text.Bytes()), ineligible)
+	}
+	return op.Decode(w.form.script, w.number.Val(), ineligible)
+}
+
+// cast gives the call its vote.
+func cast(c *call, r protocol.Reply) {
+	switch r.Vote {
+	case quorum.Granted:
+		c.Grant(r.Number)
+	case quorum.Refused:
+		c.Refuse(r.Number, r.Err)
+	default:
+		c.Fail(r.Err)
+	}
+}
+
+// Moved reports a Cluster's reply that another of its shards has the key.
+func Moved(err error) bool { return errs.Says(err, "MOVED") }
+
+func noScript(err error) bool { return errs.Says(err, "NOSCRIPT") }
+
+// permanent reports a server's answer that will be the same next time: it is about the
+// server's version or configuration file, or about data that is not ours. Passwords and
+// rights change while both sides run, so a refusal for them keeps a delivery pending.
+func permanent(err error) bool {
+	return errs.Says(err, "WRONGTYPE") || errs.Says(err, "ERR unknown command")
+}
+
+// unauthenticated reports that a connection will never be of use: the server does not know
+// the user at its other end, and go-redis authenticates on a new connection alone.
+func unauthenticated(err error) bool { return errs.Says(err, "NOAUTH") }
+
+// Denied reports that a server does not let us do what a script does.
+func Denied(err error) bool {
+	if err == nil || !errs.Answered(err) {
+		return false
+	}
+	for _, words := range []string{"NOPERM", "ACL failure", "can't run this command", "nknown command", "nknown Redis command", "not allowed from script"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// neverSent reports that a command did not leave: there was no connection.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrClosed) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}

@@ -1,0 +1,67 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// Wake is a message by which a node's script wakes a waiter; see wake.lua.
+type Wake struct {
+	NodeKey string
+	Ticket  int64
+	Second  bool // the waiter is second: it is told so that it looks if the first one is dead
+}
+
+// ParseWake parses a message. It reports false for one that no script of this library sent.
+func ParseWake(message string) (w Wake, ok bool) {
+	message, w.Second = strings.CutPrefix(message, "~")
+	ticket, key, _ := strings.Cut(message, " ")
+	n, err := strconv.ParseInt(ticket, 10, 64)
+	w.Ticket, w.NodeKey = n, key
+	return w, err == nil && key != ""
+}
+
+// Digest stands for a lock's value, and does not reveal it.
+type Digest [16]byte
+
+// DigestOf returns the digest of a lock's value.
+func DigestOf(value string) Digest {
+	sum := sha256.Sum256([]byte(value))
+	return Digest(sum[:len(Digest{})])
+}
+
+const (
+	// brokenChannel is where nodes report that a lock was broken. It is no Redlock's own
+	// channel: their ids are hexadecimal.
+	brokenChannel = "broken"
+	brokenWord    = "broken " // precedes the digest
+)
+
+// BrokenChannel returns the channel, without WakePrefix, on which a node reports that
+// ForceRelease has broken a lock. That is rare, so all clients share one; a Cluster has one in
+// each slot.
+func BrokenChannel(nodeKey string, sharded bool) string {
+	if sharded {
+		return ShardChannel(brokenChannel, nodeKey)
+	}
+	return brokenChannel
+}
+
+// BrokenMessage is the message that ForceRelease has deleted the key with this value.
+func BrokenMessage(value string) string {
+	d := DigestOf(value)
+	return brokenWord + hex.EncodeToString(d[:])
+}
+
+// ParseBroken parses a message that a lock was broken. broken reports that it is one of this
+// kind, ok that it holds a digest.
+func ParseBroken(message string) (d Digest, broken, ok bool) {
+	text, broken := strings.CutPrefix(message, brokenWord)
+	if !broken || len(text) != hex.EncodedLen(len(d)) {
+		return d, broken, false
+	}
+	_, err := hex.Decode(d[:], []byte(text))
+	return d, true, err == nil
+}

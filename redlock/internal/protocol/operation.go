@@ -1,0 +1,159 @@
+// Package protocol is what a client says to a node, and what the node's replies mean:
+// operations on a key, the Lua scripts that carry them out, the names of the keys, and the
+// decoding of replies. It does no I/O and holds no state.
+package protocol
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Kind is what an operation does.
+type Kind uint8
+
+const (
+	// Acquire takes the key: SET NX PX, propose.lua with fencing, queue.lua with an entry.
+	Acquire Kind = iota
+	// TopUp takes the key of a held lock on a node that lacks it, as Acquire does.
+	TopUp
+	// Extend prolongs the key (extend.lua).
+	Extend
+	// Release deletes the key (release.lua). It is granted if the key was the client's.
+	Release
+	// CleanUp deletes the key after a failed attempt (release.lua). It is granted if the
+	// client's key is certainly gone.
+	CleanUp
+	// Enqueue deletes what an attempt left, and asks for a queue entry (queue.lua).
+	Enqueue
+	// Dequeue deletes what an attempt left, and gives the queue entry up (queue.lua).
+	Dequeue
+	// Probe asks whether a node answers and its vote counts (queue.lua). It changes nothing.
+	Probe
+	// ForceRelease deletes another client's key (force.lua). It is granted as CleanUp is.
+	ForceRelease
+	// Inspect reads the key (inspect.lua).
+	Inspect
+)
+
+// String is the name of the operation in errors and traces.
+func (k Kind) String() string {
+	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect"}[k]
+}
+
+// Takes reports whether the operation takes the key.
+func (k Kind) Takes() bool { return k == Acquire || k == TopUp }
+
+// deletesForCertain reports whether the operation is granted once the key is certainly gone.
+func (k Kind) deletesForCertain() bool { return k == CleanUp || k == ForceRelease || k.queues() }
+
+// queues reports whether the operation is about a queue entry alone.
+func (k Kind) queues() bool { return k == Enqueue || k == Dequeue || k == Probe }
+
+// Operation is one operation on a key, the same for every node. What becomes an argument of a
+// command is in an interface, so that it is allocated once and not for each node.
+type Operation struct {
+	Kind    Kind
+	Key     string // as the caller names it
+	NodeKey any    // string: as the nodes name it
+	Value   string // the lock's; for a ForceRelease the one to delete
+	TTL     any    // int64: milliseconds
+	Fence   *Fence // nil: without fencing
+	Queue   *Queue // nil: the operation does not concern the queue
+	Entry   *Entry // the sender in the queue; nil: none
+	Foreign bool   // a ForceRelease also deletes a key that does not expire
+
+	Observer Observer // nil: nobody needs the replies besides the votes
+}
+
+// String names the operation without its value.
+func (o *Operation) String() string { return fmt.Sprintf("%s %q", o.Kind, o.Key) }
+
+// Removes returns the value whose key the operation deletes whenever it is executed; "" if
+// there is none.
+func (o *Operation) Removes() string {
+	switch o.Kind {
+	case Release, CleanUp, ForceRelease:
+		return o.Value
+	case Enqueue, Dequeue:
+		return o.Entry.Old
+	}
+	return ""
+}
+
+// Leaves reports whether the operation gives up the sender's queue entry.
+func (o *Operation) Leaves() bool {
+	return o.Entry != nil && (o.Kind == Dequeue || o.Kind == Release)
+}
+
+// Fence is what an operation needs for a fencing token.
+type Fence struct {
+	Key       any // string: the fence's own key, in the slot of the lock's
+	Token     any // int64: the one proposed, or, for a held lock, its own
+	Retention any // int64: milliseconds
+
+	Read time.Time // when the clock was read for the token
+}
+
+const (
+	// MaxToken is the highest token that Lua, whose numbers are doubles, still tells from
+	// the next. As microseconds it is the year 2255.
+	MaxToken = 1<<53 - 1
+	// MinToken is such that no refusal, which is a fence not below it, reads as the 1 of a
+	// grant.
+	MinToken = 2
+)
+
+// Entry identifies the sender in a key's queue.
+type Entry struct {
+	Waiter    Waiter // whose entry it is; nil: the sender takes no entry
+	Name      any    // string: the sender's name on a single server: its channel and the key
+	ShardName any    // string: the same on a shard of a Cluster
+	Ticket    any    // string: a number
+	Number    int64  // the same; 0: no entry
+	Old       string // an earlier attempt's value, to be deleted first
+}
+
+// NoTicket is the ticket of a sender that takes no entry, and nothing from those who have one.
+const NoTicket = "0"
+
+// NameOn returns the sender's name on a shard of a Cluster, or on a single server.
+func (e *Entry) NameOn(sharded bool) any {
+	if sharded {
+		return e.ShardName
+	}
+	return e.Name
+}
+
+// A Waiter is the wait that a queue entry belongs to.
+type Waiter interface {
+	// Left reports whether the nodes have been, or are being, told that the entry with this
+	// ticket is given up. An Enqueue that is sent after that must not make the entry anew.
+	Left(ticket int64) bool
+}
+
+// An Observer hears what a node replies to an operation, besides its vote and before the vote
+// is counted. It is called on a lane's goroutine and must not block.
+type Observer interface {
+	// Replied reports a reply that was understood.
+	Replied(node int, op *Operation, r Reply)
+	// QueueDenied reports that the node does not let the client queue; err is nil if the node
+	// said so earlier.
+	QueueDenied(node int, err error)
+}
+
+// Millis returns a time to live as nodes take it.
+func Millis(d time.Duration) int64 { return int64(d / time.Millisecond) }
+
+// Duration converts milliseconds. It saturates: a node can have a key for longer than a
+// Duration can hold.
+func Duration(ms int64) time.Duration {
+	if ms > Millis(math.MaxInt64) {
+		return math.MaxInt64
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// TicketText returns a ticket as an argument of a script.
+func TicketText(ticket int64) string { return strconv.FormatInt(ticket, 10) }

@@ -1,0 +1,128 @@
+package protocol
+
+import (
+	"errors"
+
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
+)
+
+// Reply is what a node's reply means.
+type Reply struct {
+	Vote   quorum.Vote // Granted, Refused or Failed
+	Number int64       // of a refusal the node's fence; of a grant how the key was released, see Woke
+	Err    error       // why the vote is not Granted
+
+	MoreDead bool       // the queue has more dead entries than one script removes
+	Queued   bool       // the reply is queue.lua's, and Queue is set
+	Queue    QueueReply // what it says of the queue
+	Seen     *Seen      // of inspect.lua; otherwise nil
+}
+
+// Woke is the Number of a release that woke a waiter.
+const Woke = 2
+
+// more is added to a release's reply if the key is free and more dead entries remain.
+const more = 4
+
+// A refusal is why a node refused. What one node found need not be what becomes of the
+// operation, so a QuorumError does not match its reason.
+type refusal struct {
+	text   string
+	reason error
+}
+
+func (e *refusal) Error() string { return e.text }
+func (e *refusal) Unwrap() error { return e.reason }
+
+// Why a node did not grant an operation.
+var (
+	ErrHeld     error = &refusal{"has somebody else's value", errs.Held}
+	ErrQueued   error = &refusal{"has others waiting for it", errs.Held}
+	ErrFenced   error = &refusal{"has seen a token as high as the one proposed", errs.Held}
+	ErrNotHeld  error = &refusal{"does not have our value", errs.NotHeld}
+	ErrTokenEnd       = errors.New("has a fence that no token is above")
+)
+
+// DecodeSet decodes the reply to SET. It reports false for a reply that is no answer.
+// ineligible is why the node's vote does not count; nil if it does.
+func DecodeSet(reply string, ineligible error) (r Reply, ok bool) {
+	if reply != "OK" {
+		return r, false
+	}
+	return vote(ineligible), true
+}
+
+// DecodeNil decodes the nil that SET replies if the key exists.
+func DecodeNil(ineligible error) Reply {
+	if ineligible != nil {
+		return failed(ineligible)
+	}
+	return refused(0, ErrHeld)
+}
+
+// Decode decodes a script's reply to an operation. It reports false for a reply that is no
+// answer.
+//
+// ineligible is why the node's vote does not count; nil if it does. A grant to take or to
+// extend the key then fails. A reply that the node has lost or deleted a key holds all the
+// same.
+func (o *Operation) Decode(script *Script, reply any, ineligible error) (r Reply, ok bool) {
+	switch script {
+	case &QueueScript:
+		return o.decodeQueue(reply, ineligible)
+	case &InspectScript:
+		return decodeInspection(reply, ineligible)
+	}
+	number, ok := reply.(int64)
+	if !ok {
+		return r, false
+	}
+	dead := false
+	if !o.Kind.Takes() && o.Kind != Extend && number&^(more-1) == more {
+		number, dead = number-more, true
+	}
+	switch {
+	case ineligible != nil && (o.Kind.Takes() || o.Kind == Probe || o.Kind == Extend && number == 1):
+		r = failed(ineligible)
+	case o.Kind.Takes():
+		r = decodeProposal(number)
+	case o.Kind.deletesForCertain() && number >= 0 && number <= Woke,
+		o.Kind == Release && number == Woke,
+		(o.Kind == Release || o.Kind == Extend) && number == 1:
+		r = Reply{Vote: quorum.Granted, Number: number}
+	case (o.Kind == Release || o.Kind == Extend) && number <= 0:
+		r = refused(number, ErrNotHeld)
+	default:
+		return r, false
+	}
+	r.MoreDead = dead
+	return r, true
+}
+
+// decodeProposal decodes the reply of propose.lua.
+func decodeProposal(number int64) Reply {
+	switch {
+	case number == 1:
+		return Reply{Vote: quorum.Granted}
+	case number >= MaxToken:
+		return failed(ErrTokenEnd) // one such node must not make all others like it
+	case number <= -MaxToken:
+		return refused(0, ErrHeld)
+	case number <= 0:
+		return refused(-number, ErrHeld)
+	}
+	return refused(number, ErrFenced)
+}
+
+func vote(ineligible error) Reply {
+	if ineligible != nil {
+		return failed(ineligible)
+	}
+	return Reply{Vote: quorum.Granted}
+}
+
+func failed(err error) Reply { return Reply{Vote: quorum.Failed, Err: err} }
+func refused(number int64, err error) Reply {
+	return Reply{Vote: quorum.Refused, Number: number, Err: err}
+}

@@ -1,0 +1,43 @@
+package protocol
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// Script is a Lua script: its text, and the hash under which servers cache it. The hashes are
+// constants, checked by a test: computing SHA-1 at run time panics in builds that enforce FIPS
+// 140 (redsync#194).
+type Script struct{ Text, SHA1 string }
+
+var (
+	//go:embed release.lua
+	releaseText string
+	//go:embed force.lua
+	forceText string
+	//go:embed extend.lua
+	extendText string
+	//go:embed propose.lua
+	proposeText string
+	//go:embed queue.lua
+	queueText string
+	//go:embed inspect.lua
+	inspectText string
+	//go:embed wake.lua
+	wakeText string
+)
+
+// The scripts. Each file says what its arguments and its reply are.
+var (
+	ReleaseScript = Script{including(wakeText, releaseText), "15f3ed5b64fa0fb946660754fdd01c55732d30e4"}
+	ForceScript   = Script{including(wakeText, forceText), "3c7b2c9c6977f964f22b18afce7031aee833a929"}
+	ExtendScript  = Script{extendText, "bf394bd12c9869874634467b2ced988c58c54590"}
+	ProposeScript = Script{proposeText, "6712bb086e1a7bad49490b9aeaeb43da45c92c62"}
+	QueueScript   = Script{including(wakeText, queueText), "9604cb56b1db0b3d17524dcd662864e1444e3195"}
+	InspectScript = Script{inspectText, "0d834024106f32c76da0768d1cbb096c176e547d"}
+)
+
+// including puts wake.lua where a script asks for it: scripts cannot call each other.
+func including(wake, text string) string {
+	return strings.Replace(text, "--include wake.lua\n", wake, 1)
+}

@@ -1,0 +1,18 @@
+package protocol
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Case 23: the hashes are constants, since builds that enforce FIPS 140 panic on
+// SHA-1. A script that is edited needs its new hash: this test says which.
+func TestScriptHashesArePinned(t *testing.T) {
+	for name, s := range map[string]Script{"release.lua": ReleaseScript, "force.lua": ForceScript, "extend.lua": ExtendScript, "propose.lua": ProposeScript, "queue.lua": QueueScript, "inspect.lua": InspectScript} {
+		sum := sha1.Sum([]byte(s.Text))
+		assert.Equal(t, hex.EncodeToString(sum[:]), s.SHA1, name)
+	}
+}
