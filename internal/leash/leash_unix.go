@@ -155,7 +155,7 @@ func (r *run) end(status syscall.WaitStatus) {
 	switch {
 	case r.lease.Context().Err() != nil, !r.ended.Before(r.lease.Until()):
 		r.lose()
-	case act == kill && status.Signaled() && status.Signal() == syscall.SIGKILL: // by the watchdog
+	case event.Signal == syscall.SIGKILL && (act == kill || r.watchdog.fired(r.ended)): // by the watchdog
 		r.lose()
 	}
 	r.takeBack(!r.killed.IsZero())

@@ -18,9 +18,16 @@ import (
 // lease comes to its end. It runs this program again, and reads from a pipe of which only we have
 // the other end. We send it the time at which to kill, and send a new one when that moves on.
 type watchdog struct {
-	pid  int       // 0: there is no watchdog
-	end  *os.File  // our end of the pipe
-	told time.Time // the time that was sent last
+	pid     int       // 0: there is no watchdog
+	end     *os.File  // our end of the pipe
+	told    time.Time // the time that was sent last
+	overdue bool      // an earlier time had passed when the next one was sent
+}
+
+// fired reports whether the watchdog's time has come, so that it has killed, or is about to.
+// That can be before the lease ends: if we are continued just then, we may even renew it.
+func (w *watchdog) fired(now time.Time) bool {
+	return w.overdue || !w.told.IsZero() && !now.Before(w.told)
 }
 
 const watchdogName = "redlock-watchdog"
@@ -63,6 +70,7 @@ func (w *watchdog) order(t time.Time) {
 	if w.pid == 0 || t.Equal(w.told) {
 		return
 	}
+	w.overdue = w.fired(time.Now())
 	w.told = t
 	// Read the clock first: if we are stopped between the two reads, the time is too early and
 	// not too late.
@@ -131,7 +139,7 @@ func beWatchdog(parent, group int) {
 // died is called when the watchdog was reaped: another process may have its id from then on.
 func (w *watchdog) died() {
 	_ = w.end.Close()
-	*w = watchdog{}
+	*w = watchdog{overdue: w.fired(time.Now())}
 }
 
 func (w *watchdog) dismiss() {
