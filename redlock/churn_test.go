@@ -149,6 +149,29 @@ func TestGuardForgetsNoServerThatHasADuplicate(t *testing.T) {
 	})
 }
 
+// A server that is listed twice identifies itself again and again. An attempt that looks
+// meanwhile finds it each time.
+func TestGuardFindsADuplicateWhileItIsMetAgain(t *testing.T) {
+	g, meet := guardOf(0, 2)
+	meet(0, "a", "run", false)
+	meet(1, "b", "run", false)
+	met := make(chan struct{})
+	go func() {
+		defer close(met)
+		for range 100_000 {
+			meet(1, "b", "run", false)
+		}
+	}()
+	for {
+		require.ErrorIs(t, g.duplicate(), ErrDuplicateNode)
+		select {
+		case <-met:
+			return
+		default:
+		}
+	}
+}
+
 // Two nodes are one server, and the second of them leaves its Cluster.
 func TestGuardForgetsADuplicateThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

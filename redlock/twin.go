@@ -12,17 +12,22 @@ import "fmt"
 // server's run id: see quorum.Call.By.
 func (g *guard) findTwin(s *server) {
 	before := s.twin
-	if s.twin != nil {
-		s.twin = nil
-		g.twins.Add(-1)
-	}
+	s.twin = nil
+	defer func() {
+		// In one step: others read the number without mu, and must not find a 0 in between.
+		switch {
+		case before == nil && s.twin != nil:
+			g.twins.Add(1)
+		case before != nil && s.twin == nil:
+			g.twins.Add(-1)
+		}
+	}()
 	for node, others := range g.nodes {
 		for _, o := range others {
 			if node == s.node || !o.known || o.left || o.twin != nil || o.run != s.run {
 				continue
 			}
 			s.twin = o
-			g.twins.Add(1)
 			if before != o {
 				g.journal.warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
 			}

@@ -220,6 +220,7 @@ func TestPathIsAskedOncePerPublishedMessage(t *testing.T) {
 		require.IsType(t, &redis.Pong{}, got)
 		_, err = sub.Receive(t.Context())
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		synctest.Wait() // the master, too, has seen the connection end
 		require.Zero(t, wake(t, c, "gone"))
 	})
 }
