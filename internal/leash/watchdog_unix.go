@@ -16,9 +16,9 @@ import (
 
 // watchdog is a process that kills the command if we are killed, or if we are stopped and the
 // lease comes to its end. It runs this program again, and reads from a pipe of which only we have
-// the other end. We send it the time at which to kill, and send a new one when that moves on.
+// the other end. We send it the time at which to kill, and a new time after each renewal.
 type watchdog struct {
-	pid     int       // 0: there is no watchdog
+	pid     int       // the watchdog's process id; 0 if there is none
 	end     *os.File  // our end of the pipe
 	told    time.Time // the time that was sent last
 	overdue bool      // an earlier time had passed when the next one was sent
@@ -32,7 +32,7 @@ func (w *watchdog) fired(now time.Time) bool {
 
 const watchdogName = "redlock-watchdog"
 
-// init becomes the watchdog, before main, if this program was started as one.
+// init runs the watchdog, in place of main, if this program was started as one.
 func init() {
 	if len(os.Args) == 3 && os.Args[0] == watchdogName {
 		parent, _ := strconv.Atoi(os.Args[1])
@@ -92,8 +92,8 @@ func uptime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// beWatchdog runs the watchdog: it waits until it is time to kill, or parent is dead. It then
-// kills group, and the other groups that descend from parent.
+// beWatchdog waits until it is time to kill, or parent is dead. It then kills group, and the other
+// groups that descend from parent.
 func beWatchdog(parent, group int) {
 	signal.Ignore() // all signals: they are for the command
 	for at := time.Duration(math.MaxInt64); ; {
@@ -136,7 +136,7 @@ func beWatchdog(parent, group int) {
 	}
 }
 
-// died is called when the watchdog was reaped: another process may have its id from then on.
+// died records that the watchdog was reaped. From then on another process may have its id.
 func (w *watchdog) died() {
 	_ = w.end.Close()
 	*w = watchdog{overdue: w.fired(time.Now())}
