@@ -128,6 +128,9 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 					}
 					all.Wait()
 				})
+				if len(waits) == 0 {
+					return 0, 0, 0 // skipped
+				}
 				slices.Sort(waits)
 				return got, waits[len(waits)*19/20], waits[len(waits)-1]
 			}
