@@ -1,4 +1,4 @@
-# Shorthands; everything works without make too.
+# These targets are shorthands; everything also works without make.
 .PHONY: test demo ci fuzz sim mutants chaos bench dist
 
 test: ## every test of every module
@@ -13,17 +13,17 @@ ci: ## what a change must pass
 fuzz: ## each fuzz target for a minute
 	sh .ci/fuzz 1m
 
-sim: ## the fault lab, until it is stopped
+sim: ## the fault lab, until you stop it
 	go run ./cmd/redlock sim --seeds 1-1000000000
 
-mutants: ## bugs planted in the library, which the fault lab must find
+mutants: ## planted bugs, which the fault lab must find; writes docs/testing.md
 	go run ./internal/mutants -write docs/testing.md
 
 chaos: ## a storm over real servers
 	go test ./internal/chaos -count=1 -v -chaos.for 60s
 
-bench: ## the comparison with other libraries, which writes docs/benchmarks.md
+bench: ## the comparison with other libraries; writes docs/benchmarks.md
 	go -C bench run .
 
-dist: ## what a release has: archives, with manual pages, completions and checksums
+dist: ## a release: archives with manual pages and completions, and checksums
 	sh .ci/dist $(VERSION)

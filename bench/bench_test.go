@@ -13,11 +13,11 @@ import (
 	"github.com/quorumlock/redlock/internal/redisserver"
 )
 
-// BenchmarkCycle acquires and releases, with five masters and as many callers as
-// its name says. An operation is one cycle, whoever made it, so that ns/op is the
-// inverse of the throughput; what a cycle takes its caller is in p50-ns and
-// p99-ns. B/op and allocs/op are of the whole process. With a restart guard there is
-// a wait, once, until the masters have been up for longer; it is not measured.
+// BenchmarkCycle acquires and releases, with five masters and the number of callers in its
+// name. An operation is one cycle of any caller, so ns/op is the inverse of the throughput.
+// The time that a cycle takes its caller is in p50-ns and p99-ns. B/op and allocs/op are of
+// the whole process. With a restart guard, the benchmark first waits until the masters' uptime
+// is longer; that is not measured.
 //
 //	go test -bench Cycle -count 10 ./bench | benchstat -col /lib -
 func BenchmarkCycle(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// runs says whether a subject is of any use with so many callers.
+// runs reports whether a subject is useful with this number of callers.
 func runs(name result.Subject, callers int) bool {
 	switch name {
 	case result.Floor:
@@ -50,7 +50,7 @@ func runs(name result.Subject, callers int) bool {
 	return true
 }
 
-// label is a subject's name as benchstat likes it.
+// label is a subject's name without the spaces and commas that would confuse benchstat.
 func label(name result.Subject) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(string(name))
 }
@@ -65,7 +65,7 @@ func cycle(b *testing.B, set *masters.Set, spec subject.Spec, callers, number in
 	}
 	defer func() {
 		_ = l.Close()
-		if len(spec.Stays) > 0 { // and would be more with each turn
+		if len(spec.Stays) > 0 { // otherwise each turn would add more
 			if err := set.Flush(context.Background()); err != nil {
 				b.Error(err)
 			}

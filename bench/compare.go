@@ -14,11 +14,11 @@ import (
 	"github.com/quorumlock/redlock/bench/scenario"
 )
 
-// liveMasters is how many hold the locks that are only kept alive.
+// liveMasters is the number of masters in measurements of live locks and of waiters.
 const liveMasters = 5
 
-// compare starts masters and measures. What it has measured is returned also
-// with an error, which tells of each wrong answer.
+// compare starts masters and measures. Even with an error, which reports each wrong answer, it
+// returns what it has measured.
 func compare(ctx context.Context, o options) (run result.Run, err error) {
 	cells := scenario.Cells(o.only)
 	if o.quick {
@@ -108,7 +108,7 @@ func compare(ctx context.Context, o options) (run result.Run, err error) {
 	return run, errors.Join(append(problems, err)...)
 }
 
-// plans are the measurements of live locks that -only matches. Each is made once.
+// plans returns the measurements of live locks that -only matches. Each is made once.
 func plans(o options) (plans []live.Plan) {
 	ttl, hold, counts := 30*time.Second, time.Minute, []int{1_000, 10_000, 100_000}
 	if o.quick {
@@ -122,8 +122,7 @@ func plans(o options) (plans []live.Plan) {
 	return plans
 }
 
-// waits are the measurements of callers who only wait that -only matches. Each is made
-// once.
+// waits returns the measurements of idle waiters that -only matches. Each is made once.
 func waits(o options) (plans []idle.Plan) {
 	p := idle.Plan{Waiters: 1000, Settle: 20 * time.Second, For: time.Minute}
 	if o.quick {
@@ -135,8 +134,8 @@ func waits(o options) (plans []idle.Plan) {
 	return plans
 }
 
-// cut is the longest turn beside a fault. A cycle of go-redis's defaults takes two
-// read timeouts of 5 s beside a master that hangs, and -quick does not wait for it.
+// cut returns the longest turn with a fault. With go-redis's defaults, a cycle takes two read
+// timeouts of 5 s when a master hangs; -quick does not wait for that.
 func cut(o options) time.Duration {
 	if o.quick {
 		return time.Second

@@ -17,8 +17,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// An uncontended acquisition is SET key value NX PX ttl and nothing else, so
-// other Redlock clients and ours exclude each other on the same keys.
+// An uncontended acquisition is SET key value NX PX ttl and nothing else. Therefore other
+// Redlock clients and this library exclude each other on the same keys.
 func TestWeAndRedsyncExcludeEachOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs redis-server; left out with -short")
@@ -60,8 +60,8 @@ func TestWeAndRedsyncExcludeEachOther(t *testing.T) {
 	require.NoError(t, l.Release(ctx))
 }
 
-// everywhere waits until every node has the key, or until none has: the last of
-// them are asked after the caller has been told.
+// everywhere waits until every node has the key, or none: the last nodes answer after the
+// caller has its result.
 func everywhere(t *testing.T, nodes []redis.UniversalClient, key string, want int64) {
 	t.Helper()
 	for _, n := range nodes {

@@ -18,8 +18,8 @@ var compared = []string{
 	"github.com/redis/go-redis/v9",
 }
 
-// machine describes what this runs on, and leaves out what would name it. What
-// the system does not tell stays empty.
+// machine describes the machine, without anything that identifies it. Values that the system
+// does not provide stay empty.
 func machine(redisVersion string) result.Machine {
 	m := result.Machine{
 		CPU:       field("/proc/cpuinfo", "model name"),
@@ -45,7 +45,8 @@ func machine(redisVersion string) result.Machine {
 	return m
 }
 
-// version is the number that a kernel's release begins with; who built it follows.
+// version returns the number at the beginning of a kernel's release. The rest says who built
+// it.
 func version(release string) string {
 	end := strings.IndexFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if end < 0 {
@@ -63,7 +64,7 @@ func memoryGiB() float64 {
 	return n / (1 << 20)
 }
 
-// field is the value of the first line "name : value" in a file.
+// field returns the value of the first line "name : value" in a file.
 func field(file, name string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

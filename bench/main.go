@@ -1,23 +1,21 @@
-// Command bench compares this library with other locks for Redis, and with what
-// the servers and the network can do at all, and writes the page that shows it:
+// Command bench compares this library with other locks for Redis, and with the limits of the
+// servers and the network. It writes the results as a page:
 //
 //	go -C bench run .                    the whole comparison, half an hour
 //	go -C bench run . -quick             does it run, are the answers right? never: how fast
 //	go -C bench run . -only callers      some scenarios, see -only
 //	go -C bench run . -page FILE.json    the page again from stored figures
 //
-// It starts real redis-server processes on the loopback interface, and stops
-// them however it ends. In a round every subject has its turn in every cell, one
-// after the other, in an order that changes from round to round: what the
-// machine does meanwhile happens to all, and only figures of one round are
-// divided by each other.
+// It starts real redis-server processes on the loopback interface, and stops them however it
+// ends. In a round, every subject has one turn in every cell, one after the other. The order
+// changes from round to round, so that other work of the machine affects all subjects. Only
+// figures of the same round are divided by each other.
 //
-// Before anything is measured each subject is checked to lock, and after each
-// turn the masters are checked to be empty. A wrong answer makes the exit status
-// 1; speed never does.
+// Before the measurement, it checks that each subject locks, and after each turn that the
+// masters are empty. A wrong answer makes the exit status 1; speed never does.
 //
-// It is a module of its own, so that the libraries it compares with stay out of
-// the requirements of the library.
+// The command is a separate module, so that the libraries in the comparison are not
+// requirements of this library.
 package main
 
 import (
@@ -42,15 +40,15 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// These make this program a process that holds locks, see package live; one that wants
-// a key that others want too, see package contend; and one that waits, see package idle.
+// These flags start this program as a child process: one that holds locks (package live), one
+// that contends for a key (package contend), or one that waits (package idle).
 const (
 	childFlag     = "-hold-locks"
 	contenderFlag = "-contend"
 	waiterFlag    = "-wait"
 )
 
-// options are the command line.
+// options are the values of the command line.
 type options struct {
 	quick  bool
 	only   *regexp.Regexp
@@ -73,10 +71,10 @@ func main() {
 		return
 	}
 	if err != nil {
-		os.Exit(2) // flag has said why
+		os.Exit(2) // flag has printed why
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal kills; the servers end with this process even then.
+	// A second signal kills this process; the servers end with it even then.
 	context.AfterFunc(ctx, stop)
 	err = execute(ctx, o)
 	switch {
@@ -89,7 +87,7 @@ func main() {
 	}
 }
 
-// asChild is the part of a child process, if the arguments make this one.
+// asChild runs the child process that the arguments ask for, if any.
 func asChild(args []string) (is bool, err error) {
 	if len(args) != 3 {
 		return false, nil
@@ -160,7 +158,7 @@ func execute(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		o.out = dir // stays, to be looked at
+		o.out = dir // kept for inspection
 	}
 	run, err := compare(ctx, o)
 	if len(run.Samples)+len(run.Renewals)+len(run.Idles) == 0 || ctx.Err() != nil {
@@ -169,7 +167,7 @@ func execute(ctx context.Context, o options) error {
 	return errors.Join(err, report.Summary(os.Stdout, run), write(o, run))
 }
 
-// command is how to repeat a run, as typed in the root of the repository.
+// command returns the command that repeats a run, as typed in the root of the repository.
 func command() string {
 	return strings.Join(append([]string{"go -C bench run ."}, os.Args[1:]...), " ")
 }

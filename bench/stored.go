@@ -9,7 +9,7 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// stored reads the figures that write has put beside a page.
+// stored reads the figures that write has written beside a page.
 func stored(file string) (run result.Run, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -21,7 +21,7 @@ func stored(file string) (run result.Run, err error) {
 	return run, nil
 }
 
-// write makes the page, with the figures beside it.
+// write writes the page, with the figures beside it.
 func write(o options, run result.Run) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

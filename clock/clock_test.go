@@ -70,9 +70,8 @@ func TestSkewedTimersFireAfterTheirOwnTime(t *testing.T) {
 	})
 }
 
-// At its tick the skewed clock has reached the time the timer was set for,
-// whatever the rate: a lock that ends by such a timer never ends early, and
-// never notices its end before it came.
+// When its timer ticks, a skewed clock has reached the time that the timer was set for,
+// whatever the rate. A lock that ends by such a timer therefore never ends early.
 func TestSkewedTimerIsNeverEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, rate := range []float64{0.3, 0.99, 0.999999, 1, 1.000001, 1.01, 3, 7} {
@@ -96,7 +95,7 @@ func TestSumSaturates(t *testing.T) {
 	}
 }
 
-// However far away a skewed clock stands, and however fast it runs, it runs forward.
+// A skewed clock runs forward, however large its offset and its rate.
 func TestSkewedSaturates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {

@@ -6,24 +6,22 @@ import (
 	"time"
 )
 
-// Drift is the margin taken off a grant's validity because the clocks of a
-// client and of the masters do not run at the same speed: Factor times the ttl,
-// plus Floor.
+// Drift is the margin that is subtracted from a grant's validity because the clocks of a
+// client and of the masters do not run at the same speed: Factor times the ttl, plus Floor.
 type Drift struct {
-	Factor float64       // part of the ttl, from 0 to below 1
+	Factor float64       // fraction of the ttl, at least 0 and below 1
 	Floor  time.Duration // fixed part, not negative
 }
 
-// DefaultDrift is 1 % of the ttl plus 2 ms: the figures of the Redlock
-// description (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/)
-// and of its first implementations. 1 % covers clocks four hundred times worse than
-// the ±25 ppm of ordinary quartz; 2 ms covers Redis' granularity of expiry, 1 ms,
-// on both ends.
+// DefaultDrift is 1 % of the ttl plus 2 ms, as in the Redlock description
+// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) and its first
+// implementations. 1 % covers clocks four hundred times worse than the ±25 ppm of ordinary
+// quartz. 2 ms covers Redis' granularity of expiry, 1 ms, on both ends.
 var DefaultDrift = Drift{Factor: 0.01, Floor: 2 * time.Millisecond}
 
-// Validate tells which field of d is out of its range, or nil.
+// Validate returns an error that names the field of d that is out of range, or nil.
 func (d Drift) Validate() error {
-	// The comparison is written so that NaN fails it.
+	// NaN fails this comparison.
 	if !(d.Factor >= 0 && d.Factor < 1) {
 		return fmt.Errorf("Drift.Factor %v is not in [0, 1)", d.Factor)
 	}
@@ -33,14 +31,14 @@ func (d Drift) Validate() error {
 	return nil
 }
 
-// Of is the margin for a key that lives for ttl, to the nearest nanosecond. It
-// saturates: a margin may be too large, never too small. A ttl of zero or less
-// has no proportional part.
+// Of returns the margin for a key that lives for ttl, to the nearest nanosecond. It saturates:
+// a margin may be too large, but never too small. A ttl of zero or less has no proportional
+// part.
 func (d Drift) Of(ttl time.Duration) time.Duration {
 	part := 0.0
 	if ttl > 0 {
-		// Exact to half a nanosecond for a ttl of up to 2^53 ns, 104 days;
-		// beyond that a float64 is off by one part in 2^52 at the most.
+		// Exact to half a nanosecond for a ttl of up to 2^53 ns, 104 days. Beyond that a
+		// float64 is off by at most one part in 2^52.
 		part = math.Round(float64(ttl) * d.Factor)
 	}
 	if part >= math.MaxInt64-float64(d.Floor) {
@@ -49,15 +47,15 @@ func (d Drift) Of(ttl time.Duration) time.Duration {
 	return time.Duration(part) + d.Floor
 }
 
-// Validity is how much of a grant is left to use: ttl − elapsed − drift.
-// elapsed counts from before the first byte of the first request was sent, so
-// that no master can have started its countdown earlier. At zero or less the
-// grant is worth nothing; the result saturates instead of wrapping around.
+// Validity returns how much of a grant is left to use: ttl − elapsed − drift. elapsed counts
+// from before the first byte of the first request was sent, so no master can have started its
+// countdown earlier. If the result is zero or less, the grant must not be used. The result
+// saturates instead of wrapping around.
 func Validity(ttl, elapsed time.Duration, drift Drift) time.Duration {
 	return sub(sub(ttl, elapsed), drift.Of(ttl))
 }
 
-// Sum is a + b; it saturates instead of wrapping around.
+// Sum returns a + b. It saturates instead of wrapping around.
 func Sum(a, b time.Duration) time.Duration {
 	c := a + b
 	if (c > a) == (b > 0) || b == 0 {

@@ -10,15 +10,14 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// The oracle computes ttl − elapsed − (ttl·Factor + Floor) with exact rationals,
-// which neither round nor overflow.
+// The oracle computes ttl − elapsed − (ttl·Factor + Floor) with exact rationals, which neither
+// round nor overflow.
 //
-// A margin that is too small is the dangerous side: it hands out validity that a
-// fast master's clock does not honour. So the bounds are not the same on both
-// sides. Up to 2^53 ns a float64 holds the ttl exactly, and the margin may be
-// below the exact one by its last rounding, half a nanosecond; above it by that
-// and the product's own, a quarter. Beyond, the two roundings of the product are
-// one part in 2^52 together.
+// A margin that is too small is dangerous: it gives more validity than a master with a fast
+// clock grants. So the two bounds differ. Up to 2^53 ns a float64 holds the ttl exactly. The
+// margin may then be below the exact one by its last rounding, half a nanosecond, and above it
+// by that and the product's own rounding, a quarter. Beyond 2^53 ns, the two roundings of the
+// product are one part in 2^52 together.
 func FuzzValidity(f *testing.F) {
 	for _, s := range []struct {
 		ttl, elapsed time.Duration
@@ -82,16 +81,15 @@ func FuzzValidity(f *testing.F) {
 			t.Fatalf("a margin of %d is below %s", margin, exact.FloatString(3))
 		}
 		if margin == math.MaxInt64 {
-			// Where it saturates is decided in floats, which are 2^10 apart there.
+			// Saturation is decided in floats, which are 2^10 apart there.
 			above.Add(above, integer(1<<10))
 		}
 		if integer(margin).Cmp(sum(exact, above, 1)) > 0 {
 			t.Fatalf("a margin of %d is far above %s", margin, exact.FloatString(3))
 		}
 
-		// What is left. Where the margin, or a difference, does not fit it is the
-		// nearest that does; on both sides of zero that may only be less validity,
-		// or more of none at all.
+		// Where the margin or a difference does not fit, the result is the nearest value that
+		// fits. On both sides of zero, that error may only reduce the validity.
 		left := sum(sum(integer(ttl), integer(elapsed), -1), exact, -1)
 		if validity > 0 && integer(validity).Cmp(sum(left, below, 1)) > 0 {
 			t.Fatalf("a validity of %d where %s is left", validity, left.FloatString(3))
@@ -104,7 +102,7 @@ func FuzzValidity(f *testing.F) {
 			t.Fatalf("no validity where %s is left", left.FloatString(3))
 		}
 
-		// To the nanosecond it is what the margin leaves, one saturating
+		// The validity is exactly ttl − elapsed − margin, computed as one saturating
 		// difference after the other.
 		want := clamp(new(big.Int).Sub(big.NewInt(ttl), big.NewInt(elapsed)))
 		want = clamp(want.Sub(want, big.NewInt(margin)))
@@ -116,7 +114,7 @@ func FuzzValidity(f *testing.F) {
 
 func integer(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
-// sum is a + sign·b.
+// sum returns a + sign·b.
 func sum(a, b *big.Rat, sign int64) *big.Rat {
 	b = new(big.Rat).Mul(b, integer(sign))
 	return b.Add(a, b)

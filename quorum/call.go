@@ -5,37 +5,37 @@ import (
 	"unique"
 )
 
-// Call is one round's operation on one node. A [Carrier] answers each call of a
-// batch with exactly one of Grant, Refuse, Fail, Lose and Unsent. An answer after the
-// round's decision changes nothing for the decision.
+// Call is one round's operation on one node. A [Carrier] answers each call of a batch with
+// exactly one of Grant, Refuse, Fail, Lose and Unsent. An answer after the round's decision
+// does not change it.
 type Call[T any] struct {
 	round *Round[T]
 	node  int
 
 	// Guarded by round.mu.
 	state   callState
-	sent    bool // its node may have executed it
-	counted bool // with vote
-	lost    bool // it was sent, err says why its answer was lost, and it is kept
-	vote    Vote // as counted
-	final   Vote // as answered in the end
+	sent    bool // the node may have executed it
+	counted bool // vote is in the round's tally
+	lost    bool // the call is kept and was sent, but its answer was lost; err says why
+	vote    Vote // the vote that the round counted
+	final   Vote // how the call ended, perhaps after the decision
 	reply   int64
 	err     error
 	latency time.Duration
 
-	// Written by the lane's goroutine before it answers, and read by others only
-	// behind the Granted that they see in vote.
+	// Written by the lane's goroutine before it answers. Others read voter only after they
+	// have seen Granted in vote.
 	voter Voter
 }
 
-// Voter is the identity behind a node, by which a round knows that two nodes are one
-// voter. The zero Voter is not known, and equals no other.
+// Voter identifies the server behind a node. Nodes with the same Voter have one vote between
+// them. The zero Voter is unknown, and equals no other.
 type Voter = unique.Handle[string]
 
-// By says which voter gives the answers that follow. A round counts one grant of each
-// voter, whichever nodes it speaks for: a second one fails with [ErrVotedTwice].
+// By sets the voter of the answers that follow. A round counts one grant of each voter,
+// whichever node it comes from; a second fails with [ErrVotedTwice].
 func (c *Call[T]) By(voter Voter) {
-	if c.voter != voter { // a call that is answered twice is not written again
+	if c.voter != voter { // do not write again for a call that is answered twice
 		c.voter = voter
 	}
 }
@@ -48,25 +48,24 @@ const (
 	finished                  // nothing more will happen to it
 )
 
-// Op is what the node is asked. It must not be changed: the other nodes are asked
-// the same.
+// Op returns the operation to do. It must not be changed: all nodes of the round share it.
 func (c *Call[T]) Op() *T { return &c.round.spec.Op }
 
-// Node is the node that is asked, by its place in the group.
+// Node returns the index of the call's node in the group.
 func (c *Call[T]) Node() int { return c.node }
 
-// Grant reports that the node did it: there is positive evidence in its reply.
+// Grant reports that the node did it: the reply is positive evidence.
 func (c *Call[T]) Grant(reply int64) { c.finish(Granted, reply, nil) }
 
-// Refuse reports that the node answered that it would not.
+// Refuse reports that the node answered that it would not do it.
 func (c *Call[T]) Refuse(reply int64, err error) { c.finish(Refused, reply, err) }
 
 // Fail reports that the node did not do it, and never will.
 func (c *Call[T]) Fail(err error) { c.finish(Failed, 0, err) }
 
-// Lose reports that nobody knows: it may have been done, or may be yet. The vote has
-// failed, but for a call that is kept: that is sent again, and may be answered within the
-// round's time.
+// Lose reports an indeterminate result: the node may have done it, or may yet do it. The vote
+// has failed, unless the call is kept: then the lane sends it again, and the node may still
+// vote within the round's time.
 func (c *Call[T]) Lose(err error) {
 	r := c.round
 	r.mu.Lock()
@@ -80,8 +79,8 @@ func (c *Call[T]) Lose(err error) {
 	r.unlock()
 }
 
-// Unsent reports that the node did not do it, as it was not reached or did not accept it.
-// The vote has failed. A call that is kept will be sent again all the same.
+// Unsent reports that the node did not do it, because it was not reached or did not accept it.
+// The vote has failed, but a call that is kept is sent again.
 func (c *Call[T]) Unsent(err error) {
 	r := c.round
 	r.mu.Lock()
@@ -114,8 +113,8 @@ func (c *Call[T]) end(v Vote) {
 	c.round.open--
 }
 
-// take claims the call for a batch. It reports false for a call that is not
-// wanted any more: dropped by its round, or out of time at now.
+// take claims the call for a batch. It returns false if the round dropped the call, or if it
+// is too late at now.
 func (c *Call[T]) take(now time.Time) bool {
 	r := c.round
 	r.mu.Lock()
@@ -123,8 +122,8 @@ func (c *Call[T]) take(now time.Time) bool {
 		r.mu.Unlock()
 		return false
 	}
-	// What is kept goes once in any case: a node that stood still for longer than the
-	// ttl may have begun to count just now.
+	// A kept call is sent at least once, however late: a node that stood still for longer than
+	// the ttl may have begun to count the ttl only now.
 	if late := r.kept() && c.sent && !now.Before(r.spec.KeepUntil) ||
 		!r.kept() && r.stale(now); late {
 		r.count(c, Failed, 0, ErrNotSent)
@@ -138,9 +137,9 @@ func (c *Call[T]) take(now time.Time) bool {
 	return true
 }
 
-// settle ends what a batch has left of the call. open tells that nobody knows what
-// became of it, owed that it is queued again because it must be repeated, voted that
-// its node granted or refused it.
+// settle finishes a call that its batch left unanswered. open reports that its result is
+// indeterminate, owed that it was queued again to be repeated, and voted that its node granted
+// or refused it.
 func (c *Call[T]) settle(now time.Time) (open, owed, voted bool) {
 	r := c.round
 	r.mu.Lock()
@@ -151,21 +150,21 @@ func (c *Call[T]) settle(now time.Time) (open, owed, voted bool) {
 	}
 	if r.kept() && now.Before(r.spec.KeepUntil) {
 		if !c.counted && !c.lost {
-			c.lost, c.err = true, ErrNoAnswer // the carrier forgot it
+			c.lost, c.err = true, ErrNoAnswer // the Carrier left it without an answer
 		}
 		c.state = queued
 		r.unlock()
 		return true, true, false
 	}
-	r.count(c, Failed, 0, ErrNoAnswer) // in case the carrier forgot it
+	r.count(c, Failed, 0, ErrNoAnswer) // no effect unless the Carrier left it without an answer
 	c.end(Failed)
 	r.unlock()
 	return true, false, false
 }
 
-// unreachable counts the vote as failed before the lane knows the end: the
-// node cannot be reached just now. A call that is neither sent nor kept is
-// over, and unreachable reports that.
+// unreachable counts the vote as failed, without waiting for the batch, because the node
+// cannot be reached now. It finishes a call that is neither sent nor kept, and reports whether
+// the call is finished.
 func (c *Call[T]) unreachable(err error) (over bool) {
 	r := c.round
 	r.mu.Lock()
@@ -180,7 +179,7 @@ func (c *Call[T]) unreachable(err error) (over bool) {
 	return over
 }
 
-// over reports that nothing more will happen to the call.
+// over reports whether the call is finished.
 func (c *Call[T]) over() bool {
 	c.round.mu.Lock()
 	defer c.round.mu.Unlock()

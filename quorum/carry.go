@@ -15,7 +15,7 @@ func (l *lane[T]) run(ctx context.Context) {
 	busy := l.clock.Now()
 	l.rest = l.clock.AfterFunc(idleRest, func() { l.ring(&l.rested) })
 	defer l.rest.Stop()
-	running := true // the rest timer: the carrier may have something to give back
+	running := true // the rest timer runs: the Carrier may have connections to give back
 	l.repeat = l.clock.AfterFunc(lastRetry, func() { l.ring(&l.due) })
 	defer l.repeat.Stop()
 	l.repeat.Stop()
@@ -39,7 +39,7 @@ func (l *lane[T]) run(ctx context.Context) {
 		case nothing:
 			<-l.wake
 			if many {
-				runtime.Gosched() // as below
+				runtime.Gosched() // for the same reason as below
 			}
 			continue
 		}
@@ -57,8 +57,8 @@ func (l *lane[T]) run(ctx context.Context) {
 			}
 			silent, voted = l.settle(busy)
 		}
-		// A node that hangs is not waited for again. One whose connection broke
-		// may answer on another: it gets what was queued behind.
+		// Do not wait again for a node that hangs. If its connection broke, it may answer on
+		// another, so it gets the calls that were queued behind.
 		if closing := l.clear(voted, busy); closing && silent && (hung || l.final) {
 			return
 		}
@@ -66,14 +66,14 @@ func (l *lane[T]) run(ctx context.Context) {
 			l.repeat.Reset(l.retry)
 		}
 		if many {
-			// Let those who were answered together come with their next calls
-			// together: they share a batch. A lone caller waits for nobody.
+			// Callers that were answered together may submit their next calls together, in one
+			// batch. A lone caller does not wait for others.
 			runtime.Gosched()
 		}
 	}
 }
 
-// ring is what a timer does: it says why, and wakes the lane.
+// ring is called by a timer: it sets why and wakes the lane.
 func (l *lane[T]) ring(why *bool) {
 	l.mu.Lock()
 	*why = true
@@ -89,8 +89,8 @@ const (
 	closed
 )
 
-// pick moves the next calls from the queue to batch: the owed ones first, as
-// they are the oldest. With nothing to do the lane is marked as waiting.
+// pick moves the next calls from the queue to batch, pending deliveries first because they are
+// the oldest. With nothing to do, it marks the lane as waiting.
 func (l *lane[T]) pick() picked {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,15 +100,15 @@ func (l *lane[T]) pick() picked {
 		l.over, l.pausing, l.down = false, false, nil
 	}
 	if l.pausing {
-		l.due, l.rested, l.waiting = due, rested, true // for when it is over
+		l.due, l.rested, l.waiting = due, rested, true // keep them for the end of the pause
 		return nothing
 	}
 	l.final = l.closing
 	n := min(len(l.queue), maxBatch)
-	if n > 0 || due || l.closing { // the last chance of what is owed
+	if n > 0 || due || l.closing { // closing: the last chance for pending deliveries
 		m := min(len(l.owed), maxBatch)
 		if l.retry > 0 {
-			m = min(m, fewOwed) // the node has not answered: find out with a few
+			m = min(m, fewOwed) // the node has not answered: try a few first
 		}
 		l.batch = append(l.batch, l.owed[:m]...)
 		l.owed = slices.Delete(l.owed, 0, m)
@@ -122,7 +122,7 @@ func (l *lane[T]) pick() picked {
 	}
 	switch {
 	case len(l.batch) > 0:
-		l.rested = rested // looked at when there is time for it
+		l.rested = rested // handled once the queue is empty
 		return something
 	case l.closing:
 		return closed
@@ -133,8 +133,8 @@ func (l *lane[T]) pick() picked {
 	return nothing
 }
 
-// claim takes the calls of batch that are still wanted. It runs without mu:
-// ending a call may call its round's owner, who may submit the next one.
+// claim moves the wanted calls of batch to live. It runs without mu: a call that ends may call
+// its round's owner, which may submit the next one.
 func (l *lane[T]) claim(now time.Time) bool {
 	for _, c := range l.batch {
 		if c.take(now) {
@@ -144,8 +144,8 @@ func (l *lane[T]) claim(now time.Time) bool {
 	return len(l.live) > 0
 }
 
-// settle ends what the carrier left open or puts it aside as owed. It reports
-// whether the node left everything unanswered, and whether it voted at all.
+// settle finishes the calls that the Carrier left unanswered, or makes them pending
+// deliveries. It reports whether the node answered nothing, and whether it voted at all.
 func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 	lost, silent := false, true
 	for _, c := range l.live {
@@ -167,13 +167,13 @@ func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 	if lost {
 		l.retry = min(max(2*l.retry, firstRetry), lastRetry)
 	} else {
-		l.retry = 0 // it answers again: what is still owed goes at once
+		l.retry = 0 // it answers again: send the pending deliveries at once
 	}
 	return silent, voted
 }
 
-// clear ends the batch. It reports whether the lane is closing. A node that was out
-// of reach, by what was heard during the batch, and voted all the same is not.
+// clear ends the batch, and reports whether the lane is closing. A node that voted in the
+// batch counts as reachable, even if it was reported unreachable meanwhile.
 func (l *lane[T]) clear(voted bool, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +186,7 @@ func (l *lane[T]) clear(voted bool, now time.Time) bool {
 		return l.closing
 	}
 	if l.refused++; l.refused < fewDials {
-		l.down = nil // the next may try again
+		l.down = nil // the next batch may try again
 		return false
 	}
 	l.length = min(redial<<min(l.refused-fewDials, 10), lastRedial)
@@ -196,7 +196,7 @@ func (l *lane[T]) clear(voted bool, now time.Time) bool {
 	return l.closing
 }
 
-// giveUp ends everything that is left when the lane ends.
+// giveUp fails the calls that are left when the lane ends.
 func (l *lane[T]) giveUp() {
 	l.mu.Lock()
 	calls := append(l.owed, l.queue...)

@@ -10,7 +10,7 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// Group is the lanes to a fixed set of nodes.
+// Group holds the lanes to a fixed set of nodes.
 type Group[T any] struct {
 	clock   clock.Clock
 	timeout time.Duration
@@ -18,14 +18,12 @@ type Group[T any] struct {
 	waiters sync.Pool // of *waiter[T]
 	cancel  context.CancelFunc
 
-	// The plain group, not one with a derived context: a lane that ends must
-	// not end its siblings.
+	// Without a derived context, because a lane that ends must not end its siblings.
 	running errgroup.Group
 }
 
-// NewGroup starts a lane for each carrier. timeout is the longest that a round
-// waits for a vote, unless its Spec says otherwise. Close must be called, or the lanes'
-// goroutines stay.
+// NewGroup starts a lane for each [Carrier]. timeout is the longest that a round waits for a
+// vote, unless its Spec says otherwise. The lanes run until Close.
 func NewGroup[T any](carriers []Carrier[T], clk clock.Clock, timeout time.Duration) *Group[T] {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel}
@@ -47,9 +45,9 @@ func (g *Group[T]) Start(spec Spec[T]) *Round[T] {
 	return r
 }
 
-// Submit hands a round to the lanes and calls nobody back. Who holds a lock that
-// a callback takes may call it, and must call [Round.Listen] when the lock is
-// released; until then the round is not decided, whatever the nodes say.
+// Submit hands a round to the lanes without calling a callback, so its caller may hold a lock
+// that callbacks take. After releasing that lock the caller must call [Round.Listen]. The
+// round is not decided before that.
 func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 	r := &Round[T]{spec: spec, group: g, deaf: true}
 	if r.spec.Within == 0 {
@@ -70,7 +68,7 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 	r.open, r.unheard = len(r.calls), len(r.calls)
 	r.start = g.clock.Now()
 	if spec.Decided != nil {
-		r.mu.Lock() // so that the timer, should it fire at once, finds it set
+		r.mu.Lock() // so that a timer that fires at once finds expiry set
 		r.expiry = g.clock.AfterFunc(r.spec.Within, r.Expire)
 		r.mu.Unlock()
 	}
@@ -81,14 +79,13 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 	return r
 }
 
-// Unreachable says that a node cannot be reached just now: what waits for it
-// fails at once with err, and so does what comes until Reachable is called or a pause
-// after the batch under way is over. The pauses double from 10 ms to half a second as
-// long as the node stays unreachable; a round that too few nodes answer makes them 10 ms
-// again. Calls that are kept stay queued.
+// Unreachable reports that a node cannot be reached now. Waiting calls fail at once with err.
+// So do later ones, until Reachable is called or a pause after the batch under way is over.
+// The pauses double from 10 ms to half a second while the node stays unreachable, and are 10
+// ms again after a round that too few nodes answer. Kept calls stay queued.
 func (g *Group[T]) Unreachable(node int, err error) { g.lanes[node].unreachable(err) }
 
-// hurry has every node that cannot be reached tried again soon.
+// hurry makes the lanes retry all unreachable nodes soon.
 func (g *Group[T]) hurry() {
 	now := g.clock.Now()
 	for _, l := range g.lanes {
@@ -96,14 +93,13 @@ func (g *Group[T]) hurry() {
 	}
 }
 
-// Reachable takes Unreachable back.
+// Reachable undoes Unreachable.
 func (g *Group[T]) Reachable(node int) { g.lanes[node].reachable() }
 
-// Close refuses new calls, lets the lanes send what is queued, and returns when
-// their goroutines have ended. A node that does not answer is waited for no
-// longer than its carrier takes for the batch under way and one more; what is
-// waiting for a connection is cancelled after grace. Calls that were not
-// answered by then fail: what they asked may or may not have been done.
+// Close refuses new calls, lets the lanes send what is queued, and returns when their
+// goroutines have ended. For a node that does not answer, it waits at most for the batch under
+// way and one more. It cancels connection attempts after grace. Calls still unanswered fail,
+// and their results are indeterminate.
 func (g *Group[T]) Close(grace time.Duration) {
 	for _, l := range g.lanes {
 		l.close()

@@ -26,7 +26,7 @@ type (
 	spec  = quorum.Spec[string]
 )
 
-// node is a carrier that does what the test says and remembers its batches.
+// node is a Carrier that runs a function of the test and records its batches.
 type node struct {
 	mu    sync.Mutex
 	carry func(batch []*call)
@@ -88,7 +88,7 @@ func fails(batch []*call) {
 	}
 }
 
-// hangs answers nothing for d.
+// hangs loses every answer after d.
 func hangs(d time.Duration) func([]*call) {
 	return func(batch []*call) {
 		time.Sleep(d)
@@ -127,7 +127,7 @@ func group(nodes ...*node) *quorum.Group[string] {
 	return quorum.NewGroup(carriers, clock.System(), timeout)
 }
 
-// run is one round that somebody waits for, and the virtual time it took.
+// run starts a round and waits for it. It returns the round and the virtual time it took.
 func run(g *quorum.Group[string], s spec) (*round, time.Duration) {
 	r := g.Start(s)
 	r.Wait(context.Background())
@@ -178,7 +178,7 @@ func TestWhatArrivesDuringABatchSharesTheNext(t *testing.T) {
 		n := &node{carry: late(10 * time.Millisecond)}
 		g := group(n)
 		first := g.Start(spec{Op: "a"})
-		synctest.Wait() // it is under way
+		synctest.Wait() // the batch is under way
 		var rest []*round
 		for _, op := range []string{"b", "c", "d"} {
 			rest = append(rest, g.Start(spec{Op: op}))
@@ -206,8 +206,8 @@ func TestOneNodesLaneDoesNotDelayAnothers(t *testing.T) {
 	})
 }
 
-// A hung node's backlog: what was decided against or ran out of time before it
-// was sent is not sent at all, and what must be sent is, in order.
+// Of a hung node's backlog, calls that were decided or out of time before they were sent are
+// not sent. Kept calls are, in order.
 func TestDroppedCallsAreNotSentAndKeptOnesAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := &node{}
@@ -350,7 +350,7 @@ func TestUnreachableFailsAtOnceWhatWaits(t *testing.T) {
 		r, _ = run(g, spec{Op: "up"})
 		assert.Equal(t, quorum.Won, r.Tally().Outcome())
 
-		// Nothing under way: there is nobody who would take it back.
+		// Without a batch under way, nothing would clear the error.
 		g.Unreachable(0, refused)
 		r, _ = run(g, spec{Op: "still up"})
 		assert.Equal(t, quorum.Won, r.Tally().Outcome())
@@ -358,8 +358,8 @@ func TestUnreachableFailsAtOnceWhatWaits(t *testing.T) {
 	})
 }
 
-// A node that refuses connections is asked a hundred times a second at the most,
-// however many want something of it, and is back a hundredth after it is up.
+// A node that refuses connections is asked at most a hundred times a second, however many
+// callers need it, and is used again a hundredth after it is up.
 func TestARefusedNodeIsNotDialledWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
@@ -398,8 +398,8 @@ func TestARefusedNodeIsNotDialledWithoutEnd(t *testing.T) {
 	})
 }
 
-// A dial that fails is somebody else's where the same client is used for more than
-// locks. A node that votes meanwhile is not out of reach.
+// A failed dial may be for other commands of the same client. A node that votes meanwhile is
+// reachable.
 func TestANodeThatVotesIsNotPausedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
@@ -417,7 +417,6 @@ func TestANodeThatVotesIsNotPausedFor(t *testing.T) {
 	})
 }
 
-// Reachable ends the pause.
 func TestReachableEndsThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
@@ -438,7 +437,7 @@ func TestReachableEndsThePause(t *testing.T) {
 	})
 }
 
-// Who asks less than a hundred times a second finds a node up as soon as it is.
+// A caller that asks less than a hundred times a second finds a node up as soon as it is.
 func TestARareCallerIsNotPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
@@ -494,7 +493,7 @@ func TestTheBacklogIsBounded(t *testing.T) {
 		assert.ErrorIs(t, last.Ballots()[0].Err, quorum.ErrBacklog)
 		assert.Less(t, accepted, far)
 		assert.GreaterOrEqual(t, accepted, 100_000, "room to release 100,000 locks in one go")
-		// Room again once the dropped are gone: nobody waits for these.
+		// There is room again once the dropped calls are gone: no caller waits for these.
 		time.Sleep(time.Minute)
 		n.become(grants)
 		time.Sleep(2 * time.Hour)
@@ -504,7 +503,7 @@ func TestTheBacklogIsBounded(t *testing.T) {
 	})
 }
 
-// A million operations behind a hung node leave no more than a bounded queue.
+// A million operations behind a hung node leave only a bounded queue.
 func TestDroppedCallsDoNotFillTheBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{carry: hangs(time.Hour)}
@@ -559,7 +558,7 @@ func TestDecidedAndDoneAreCalledOnce(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"decided 2ms", "done 1s"}, events)
 
-		// Nobody waits, and nobody answers: it expires by itself.
+		// Without a waiter and without answers, the round expires by itself.
 		events, start = nil, time.Now()
 		g.Close(0)
 		g2 := group(&node{carry: hangs(time.Second)})
@@ -632,7 +631,7 @@ func TestCloseDoesNotWaitTwiceForASilentNode(t *testing.T) {
 	})
 }
 
-// Who submits with a lock held is not called back into that lock.
+// Submit calls no callback, so its caller may hold a lock that callbacks take.
 func TestSubmitCallsNobodyBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(&node{carry: grants}, &node{carry: grants}, &node{carry: grants})
@@ -653,7 +652,7 @@ func TestSubmitCallsNobodyBack(t *testing.T) {
 			r.Listen()
 			assert.Equal(t, 2, events)
 			assert.NotZero(t, r.Decided())
-			g.Close(0) // the second time round the lanes fail the calls at once
+			g.Close(0) // in the second iteration the lanes fail the calls at once
 		}
 	})
 }
@@ -682,7 +681,7 @@ func TestOwedCallsGoInSlicesAndAtOnceWhenTheNodeIsBack(t *testing.T) {
 	})
 }
 
-// A clock that is an hour off must not keep, or lose, the connection.
+// A clock that is an hour off does not make a lane keep or lose its connection.
 func TestALaneRestsOnAnyClock(t *testing.T) {
 	for _, offset := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -700,8 +699,7 @@ func TestALaneRestsOnAnyClock(t *testing.T) {
 	}
 }
 
-// Two nodes that are one voter have one vote between them; nodes whose voter is not known
-// have one each.
+// Two nodes with the same voter have one vote between them. Unknown voters have one each.
 func TestAVoterCountsOnceInARound(t *testing.T) {
 	grantsAs := func(voter quorum.Voter) func([]*call) {
 		return func(batch []*call) {

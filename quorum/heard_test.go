@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// Heard comes once, when something is known of every node: behind the decision, and
-// before the lanes are through with those that hang in a refused dial.
+// Heard is called once, when something is known of every node: after the decision, but before
+// the lanes have finished calls that hang in a refused dial.
 func TestHeardComesWhenAllHaveBeenHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		grants := func(calls []*call) {
@@ -54,7 +54,7 @@ func TestHeardComesWhenAllHaveBeenHeardOf(t *testing.T) {
 	})
 }
 
-// A round that nobody answers has been heard of when its time is over.
+// Heard is called when a round that no node answers runs out of time.
 func TestHeardComesWithTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := &node{carry: func(calls []*call) { time.Sleep(time.Second) }}
@@ -62,7 +62,7 @@ func TestHeardComesWithTheTimeout(t *testing.T) {
 		heard := 0
 		r := g.Start(spec{Op: "op", Heard: func(*round) { heard++ }})
 		r.Wait(t.Context())
-		synctest.Wait() // who waits is woken first
+		synctest.Wait() // the waiting goroutine wakes first
 		assert.Equal(t, 1, heard)
 		g.Close(0)
 		assert.Equal(t, 1, heard)

@@ -14,7 +14,7 @@ import (
 
 var errBroken = errors.New("connection lost")
 
-// breaks loses the first batches and then does as next says.
+// breaks loses the answers of the first batches, and then calls next.
 func breaks(times int, next func([]*call)) func([]*call) {
 	return func(batch []*call) {
 		if times--; times >= 0 {
@@ -27,8 +27,8 @@ func breaks(times int, next func([]*call)) func([]*call) {
 	}
 }
 
-// A kept call whose connection broke is repeated. Until then its vote is open, within the
-// round's time.
+// A kept call whose connection broke is repeated. Until then, and within the round's time, its
+// vote is open.
 func TestAKeptCallThatWasLostVotesWhenItIsRepeated(t *testing.T) {
 	refusing := errors.New("loading")
 	for name, tc := range map[string]struct {
@@ -42,9 +42,10 @@ func TestAKeptCallThatWasLostVotesWhenItIsRepeated(t *testing.T) {
 		"never answered":            {func(**quorum.Group[string]) func([]*call) { return breaks(99, nil) }, quorum.Failed, timeout, errBroken},
 		"hung at the repetition":    {func(**quorum.Group[string]) func([]*call) { return breaks(1, hangs(time.Second)) }, quorum.Failed, timeout, errBroken},
 		"forgotten by its carrier":  {func(**quorum.Group[string]) func([]*call) { return func([]*call) {} }, quorum.Failed, timeout, quorum.ErrNoAnswer},
-		// It may have been done the first time: the refusal is no evidence that it was not.
+		// The node may have done it the first time: the refusal is no evidence that it did
+		// not.
 		"refused at the repetition": {func(**quorum.Group[string]) func([]*call) { return breaks(1, refuses) }, quorum.Failed, 50 * time.Millisecond, errBroken},
-		// That the node is down, or answers that it does not do it, is known at once.
+		// These failures are certain, so they count at once.
 		"no connection at the repetition": {func(g **quorum.Group[string]) func([]*call) {
 			return breaks(1, func(b []*call) { unreachable(*g, 0)(b) })
 		}, quorum.Failed, 50 * time.Millisecond, errRefused},
@@ -74,7 +75,7 @@ func TestAKeptCallThatWasLostVotesWhenItIsRepeated(t *testing.T) {
 	}
 }
 
-// A majority does not wait for the repetition that a minority needs.
+// A majority does not wait for a minority whose answers were lost.
 func TestALostMinorityDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(&node{carry: breaks(1, grants)}, &node{carry: grants}, &node{carry: grants})

@@ -13,7 +13,7 @@ import (
 
 const lastRedial = 500 * time.Millisecond
 
-// refusing is a group of three whose node 0 refuses connections.
+// refusing returns a group of three nodes, of which node 0 refuses connections.
 func refusing() (g *quorum.Group[string], nodes []*node) {
 	nodes = []*node{{}, {carry: grants}, {carry: grants}}
 	g = group(nodes...)
@@ -21,7 +21,7 @@ func refusing() (g *quorum.Group[string], nodes []*node) {
 	return g, nodes
 }
 
-// ask runs a round each millisecond for d, and all of them find a majority.
+// ask runs a round every millisecond for d, and checks that each finds a majority.
 func ask(t *testing.T, g *quorum.Group[string], d time.Duration) {
 	t.Helper()
 	for range d / time.Millisecond {
@@ -32,7 +32,7 @@ func ask(t *testing.T, g *quorum.Group[string], d time.Duration) {
 	}
 }
 
-// votes returns after how long the node is asked again.
+// votes makes n grant, and returns how long it takes until n is asked again.
 func votes(t *testing.T, g *quorum.Group[string], n *node) time.Duration {
 	t.Helper()
 	n.become(grants)
@@ -46,7 +46,7 @@ func votes(t *testing.T, g *quorum.Group[string], n *node) time.Duration {
 	return time.Since(began)
 }
 
-// A majority does without a node that refuses connections: it is dialled twice a second.
+// A majority does without a node that refuses connections, which is dialled twice a second.
 func TestARefusedMinorityIsDialledEverMoreRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, nodes := refusing()
@@ -84,7 +84,7 @@ func TestARefusedNodeWhoseVoteIsNeededIsDialledSoon(t *testing.T) {
 	}
 }
 
-// That the others refuse a key is no want of nodes.
+// A key that the other nodes refuse does not shorten the pause: those nodes answer.
 func TestARefusedNodeIsNotHurriedByContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, nodes := refusing()
@@ -101,7 +101,7 @@ func TestARefusedNodeIsNotHurriedByContention(t *testing.T) {
 	})
 }
 
-// A dial that works, whoever makes it, ends a long pause at once.
+// A dial that works ends a long pause at once, even if it is not the lane's own.
 func TestReachableEndsALongPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, nodes := refusing()

@@ -9,7 +9,7 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// Why a node's vote failed although nothing is known of the node.
+// Reasons why a node's vote failed although nothing is known of the node.
 var (
 	ErrNoAnswer  = errors.New("no answer in time")
 	ErrAbandoned = errors.New("no answer before the caller left")
@@ -17,59 +17,58 @@ var (
 	ErrBacklog   = errors.New("was not asked: too many operations wait for it")
 	ErrClosed    = errors.New("was not asked: closed")
 
-	// ErrVotedTwice: the voter has granted this round for another node.
+	// ErrVotedTwice is the failure of a voter that has already granted as another node.
 	ErrVotedTwice = errors.New("has voted as another node")
 )
 
-// Spec says what a round asks and of whom.
+// Spec says what a round asks, and which nodes.
 type Spec[T any] struct {
 	Op T
 
-	// Nodes picks the nodes to ask; nil is all of them. A node that is not
-	// asked counts as one that refuses.
+	// Nodes selects the nodes to ask; nil selects all of them. A node that is not asked counts
+	// as a refusal.
 	Nodes []bool
 
-	// Timed notes for each vote when it came.
+	// Timed makes the round record when each vote came; see Ballot.Latency.
 	Timed bool
 
-	// All makes the round wait for every vote instead of for the first
-	// moment at which a majority is certain.
+	// All makes the round wait for every vote, not just until a majority is certain.
 	All bool
 
-	// Sure makes a round that cannot be won any more wait for the votes that may yet
-	// show that it is [Tally.Rejected]. Asking again meanwhile would be in vain: without
-	// those votes, the nodes that granted and those that failed are no majority either.
+	// Sure makes a round that can no longer be won wait for votes that may yet show that it is
+	// [Tally.Rejected]. A retry before that would be in vain: the nodes that granted and those
+	// that failed are no majority.
 	Sure bool
 
-	// Within is how long the round may stay undecided; zero is the group's timeout. A
-	// node's vote counts whenever it comes before that. A call that its lane has not
-	// sent by then is dropped, and so is one that is not sent within the group's
-	// timeout of the decision: a node that far behind the others must not collect the
-	// rounds that they have decided.
+	// Within is how long the round may stay undecided; zero means the group's timeout. Votes
+	// count until then. A lane drops a call that it has not sent by then, or within the
+	// group's timeout of the decision: a node far behind the others must not collect rounds
+	// that they have decided.
 	Within time.Duration
 
-	// KeepUntil marks calls that are owed to the nodes whether or not anybody
-	// still waits for them: their decision does not drop them, and a call whose
-	// fate is unknown is repeated on that node until it is answered or the
-	// time has come. Only for operations that may be repeated at will. Zero:
-	// sent at most once, and not at all once the round is lost or out of time. The
-	// vote of a call whose fate is unknown has failed only when its node is known to
-	// be out of reach, or the round's time is over.
+	// KeepUntil, if set, keeps the round's calls until that time, whether or not a caller
+	// still waits for them. The decision does not drop a kept call, and the lane repeats it
+	// while its result is indeterminate, so the operation must be safe to repeat. The vote of
+	// an indeterminate call fails only when its node is known to be unreachable, or the
+	// round's time is over.
+	//
+	// If KeepUntil is zero, a call is sent at most once, and not at all once the round is lost
+	// or out of time.
 	KeepUntil time.Time
 
-	// Decided, if set, is called once at the decision, and makes the round
-	// expire by itself when Within is over; without it, somebody must
-	// Wait. Heard, if set, is called once when every node that was asked has
-	// voted or is known to have failed, Done after the last lane has finished
-	// with the round. All are called with no lock held, on a lane's, a
-	// timer's or the goroutine that calls Listen, never by Submit, and must
-	// not block.
+	// Decided, if set, is called once at the decision, and makes the round expire by itself
+	// when Within is over; without it, a goroutine must Wait. Heard, if set, is called once
+	// when every node that was asked has voted or is known to have failed. Done, if set, is
+	// called after the last lane has finished with the round.
+	//
+	// The callbacks are called without a lock held, by a lane, a timer or Listen, and never by
+	// Submit. They must not block.
 	Decided func(*Round[T])
 	Heard   func(*Round[T])
 	Done    func(*Round[T])
 }
 
-// Round is one operation's fan-out to the lanes.
+// Round is one operation that is sent to several nodes through their lanes.
 type Round[T any] struct {
 	spec   Spec[T]
 	group  *Group[T]
@@ -78,57 +77,54 @@ type Round[T any] struct {
 
 	mu      sync.Mutex
 	calls   []Call[T]
-	tally   Tally      // frozen at the decision
-	waiter  *waiter[T] // whom to wake at the decision
-	end     time.Time  // when it was decided
-	open    int        // calls that a lane still has
-	unheard int        // calls that nothing is known of
+	tally   Tally      // does not change after the decision
+	waiter  *waiter[T] // the waiter to wake at the decision; nil if there is none
+	end     time.Time  // when the round was decided; zero before that
+	open    int        // calls that are not finished; -1 after Done was called
+	unheard int        // calls without a vote or a known failure; -1 after Heard was called
 	outcome Outcome
-	deaf    bool // nobody listens yet: no decision, no callbacks
-	left    bool // the caller has left, which decided it
+	deaf    bool // the round is held until Listen: no decision, no callbacks
+	left    bool // the caller has left, which decided the round
 
-	// The calls of a group of the usual size come with the round, in one
-	// allocation.
-	few [5]Call[T]
+	few [5]Call[T] // calls of a group of the usual size, to save an allocation
 }
 
 // Ballot is one node's vote in a round and what came with it.
 type Ballot struct {
 	Node    int
-	Vote    Vote          // as counted; Pending if the round was decided without it
-	Final   Vote          // as the node said in the end, perhaps after the decision
-	Reply   int64         // the number that the node answered, 0 without one
-	Err     error         // why the vote failed or was refused
-	Latency time.Duration // from the start of the round to the vote, if Spec.Timed
+	Vote    Vote          // the vote that was counted; Pending if the round was decided without it
+	Final   Vote          // how the call ended, perhaps after the decision
+	Reply   int64         // the number that the node answered; 0 without an answer
+	Err     error         // why the node failed or refused
+	Latency time.Duration // from the round's start to the vote; 0 without Spec.Timed
 	Sent    bool          // the operation was handed to the node's connection
 }
 
-// Op is what the round asked. It must not be changed.
+// Op returns the round's operation. It must not be changed.
 func (r *Round[T]) Op() *T { return &r.spec.Op }
 
-// Start is the clock's reading from before the round was handed to any lane.
+// Start returns the clock's reading from before the round was handed to any lane.
 func (r *Round[T]) Start() time.Time { return r.start }
 
-// Within is how long the round may stay undecided, from Start.
+// Within returns how long after Start the round may stay undecided.
 func (r *Round[T]) Within() time.Duration { return r.spec.Within }
 
-// Decided is the clock's reading at the decision; zero before it.
+// Decided returns the clock's reading at the decision, or zero before it.
 func (r *Round[T]) Decided() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.end
 }
 
-// Tally is the count at the decision, or the count so far. The tally of a round that
-// its caller left is open.
+// Tally returns the votes at the decision, or so far. The tally of a round that its caller
+// left is open.
 func (r *Round[T]) Tally() Tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tally
 }
 
-// Ballots lists the votes of the nodes that were asked, in the order of the
-// nodes, as they stand now.
+// Ballots returns the current votes of the nodes that were asked, in the order of the nodes.
 func (r *Round[T]) Ballots() []Ballot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +139,7 @@ func (r *Round[T]) Ballots() []Ballot {
 	return ballots
 }
 
-// Refused reports whether a node has refused by now, for the decision or after it.
+// Refused reports whether a node has refused, before the decision or after it.
 func (r *Round[T]) Refused() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +151,7 @@ func (r *Round[T]) Refused() bool {
 	return false
 }
 
-// Replied reports whether a node has answered that number by now.
+// Replied reports whether a node has answered the given number so far.
 func (r *Round[T]) Replied(reply int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,8 +163,8 @@ func (r *Round[T]) Replied(reply int64) bool {
 	return false
 }
 
-// SentToAll reports that every node was asked and its lane has sent the
-// operation, so that there is nothing to withdraw.
+// SentToAll reports whether every node was asked and its lane has sent the operation. If so,
+// there is nothing to withdraw.
 func (r *Round[T]) SentToAll() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,11 +176,10 @@ func (r *Round[T]) SentToAll() bool {
 	return len(r.calls) == r.tally.N
 }
 
-// Wait returns when the round is decided, at the latest when [Spec.Within]
-// is over or when ctx ends. Nodes that have not voted when the time is over have
-// failed. Of nodes that have not voted when ctx ends nothing is known: their votes
-// stay pending, with ErrAbandoned. Wait leaves the stragglers to the lanes. One
-// goroutine at a time may wait, after Listen.
+// Wait returns when the round is decided, at the latest when [Spec.Within] is over or ctx
+// ends. Votes missing at the end of Within have failed. Votes missing when ctx ends stay
+// pending, with ErrAbandoned, because nothing is known of their nodes. Late answers are left
+// to the lanes. Only one goroutine at a time may wait, after Listen.
 func (r *Round[T]) Wait(ctx context.Context) {
 	r.mu.Lock()
 	if r.outcome != Open {
@@ -198,8 +193,8 @@ func (r *Round[T]) Wait(ctx context.Context) {
 	r.group.waiters.Put(w)
 }
 
-// Withdraw takes back what no lane has sent yet. From then on the round sends
-// nothing more to any node, and Ballots says where it was sent.
+// Withdraw drops the calls that no lane has sent yet. The round then sends nothing more, and
+// Ballots reports where it was sent.
 func (r *Round[T]) Withdraw() {
 	r.mu.Lock()
 	r.drop(ErrNotSent)
@@ -208,31 +203,31 @@ func (r *Round[T]) Withdraw() {
 
 func (r *Round[T]) kept() bool { return !r.spec.KeepUntil.IsZero() }
 
-// Listen lets the round be decided and its callbacks be called, now if they are
-// due. It must be called once after [Group.Submit].
+// Listen lets the round be decided and call its callbacks, at once if they are due. It must be
+// called once after [Group.Submit].
 func (r *Round[T]) Listen() {
 	r.mu.Lock()
 	r.deaf = false
 	r.unlock()
 }
 
-// remaining is the time that the round may still stay undecided.
+// remaining returns how much longer the round may stay undecided.
 func (r *Round[T]) remaining() time.Duration {
 	return r.spec.Within - r.group.clock.Now().Sub(r.start)
 }
 
-// stale reports that what no lane has sent by now shall not be sent at all; mu is held.
+// stale reports whether it is too late to send a call of the round; mu is held.
 func (r *Round[T]) stale(now time.Time) bool {
 	return now.Sub(r.start) >= r.spec.Within ||
 		r.outcome != Open && now.Sub(r.end) >= r.group.timeout
 }
 
-// Expire ends the round's time: every missing vote has failed, which decides the
-// round. It does nothing to a round that has been decided.
+// Expire ends the round's time: missing votes fail, which decides the round. It does nothing
+// to a decided round.
 func (r *Round[T]) Expire() { r.stop(false) }
 
-// abandon decides the round because its caller leaves. A missing vote is no failure
-// of its node, so it is not counted.
+// abandon decides the round because its caller leaves. Missing votes stay pending: their nodes
+// have not failed.
 func (r *Round[T]) abandon() { r.stop(true) }
 
 func (r *Round[T]) stop(left bool) {
@@ -256,8 +251,8 @@ func (r *Round[T]) stop(left bool) {
 	r.unlock()
 }
 
-// drop finishes the calls that no lane has taken. The lanes skip them. Call it
-// with mu held and unlock with r.unlock.
+// drop finishes the calls that no lane has taken; the lanes skip them. It needs mu; unlock
+// with r.unlock.
 func (r *Round[T]) drop(err error) {
 	for i := range r.calls {
 		if c := &r.calls[i]; c.state == queued {
@@ -267,11 +262,11 @@ func (r *Round[T]) drop(err error) {
 	}
 }
 
-// count adds a node's vote to the tally, if it is its first. Two majorities share a
-// node, and so exclude each other, only if no two nodes of a majority are one voter.
+// count adds a node's first vote to the tally, and ignores later ones. Two majorities share a
+// voter, and so exclude each other, only if no two nodes of a majority are the same voter.
 //
-// What is known of a call that was lost is why. That its node refuses the repetition is
-// no evidence: it may have done it the first time.
+// If an earlier answer was lost, its error says why. A refusal of the repetition is then no
+// evidence: the node may have done it the first time.
 func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
 	if c.counted {
 		return
@@ -297,7 +292,7 @@ func (r *Round[T]) count(c *Call[T], v Vote, reply int64, err error) {
 	}
 }
 
-// granted reports whether the voter's grant is counted already.
+// granted reports whether a grant of this voter is already counted.
 func (r *Round[T]) granted(voter Voter) bool {
 	if voter == (Voter{}) {
 		return false
@@ -310,9 +305,9 @@ func (r *Round[T]) granted(voter Voter) bool {
 	return false
 }
 
-// unlock ends a change of the votes: it takes the decision if it is due,
-// releases mu, and makes the calls back that follow from the change. A lost
-// round drops what was not sent: nobody wants those grants.
+// unlock ends a change of the votes: it decides the round if that is due, releases mu, and
+// calls the callbacks that follow. A lost round drops unsent calls, because nobody wants their
+// grants.
 func (r *Round[T]) unlock() {
 	if r.deaf {
 		r.mu.Unlock()
@@ -331,7 +326,7 @@ func (r *Round[T]) unlock() {
 	}
 	hears, ends := r.unheard == 0, r.open == 0
 	if hears {
-		r.unheard = -1 // said once
+		r.unheard = -1 // so that Heard is called once
 	}
 	if ends {
 		r.open = -1
@@ -342,7 +337,7 @@ func (r *Round[T]) unlock() {
 		r.group.hurry()
 	}
 	if w != nil {
-		w.decided <- struct{}{} // there is room: it is sent once for each use
+		w.decided <- struct{}{} // does not block: each use of a waiter gets one token
 	}
 	if decides && r.spec.Decided != nil {
 		r.expiry.Stop()
@@ -356,7 +351,7 @@ func (r *Round[T]) unlock() {
 	}
 }
 
-// due sets the outcome if the votes decide the round.
+// due sets the outcome if the votes decide the round, and reports whether they do.
 func (r *Round[T]) due() bool {
 	if r.spec.All && r.tally.Pending() > 0 && !r.left {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// A round that cannot be won waits for the refusals that make it certain that it was
-// rejected, and not for votes that cannot.
+// A round that cannot be won waits for refusals that could make it rejected, but for no other
+// votes.
 func TestASureRoundWaitsForRefusals(t *testing.T) {
 	const slow, slower = 10 * time.Millisecond, 20 * time.Millisecond
 	after := func(d time.Duration, carry func([]*call)) func([]*call) {

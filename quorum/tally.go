@@ -1,17 +1,15 @@
-// Package quorum owns counting and fan-out: what a majority is, when a round of
-// votes is decided, and the lanes that carry operations to each node in order.
-// It knows nothing of Redis.
+// Package quorum counts votes and fans operations out to nodes: what a majority is, when a
+// round of votes is decided, and the lanes that carry operations to each node in order. It
+// knows nothing of Redis.
 //
-// A round asks N nodes the same thing. It is decided as soon as no further vote
-// can change it; the asker leaves at that moment and the lanes bring in the
-// stragglers by themselves.
+// A round asks N nodes the same thing. It is decided as soon as no further vote can change the
+// outcome. The caller then returns, and the lanes collect the remaining answers.
 package quorum
 
 import "fmt"
 
-// Size is the number of nodes that make a majority of n: n/2+1. Any two
-// majorities of the same n nodes share a node, for even n too; that shared node
-// is why two clients cannot both hold a lock.
+// Size returns the number of nodes in a majority of n: n/2+1. Any two majorities share a node,
+// for even n too, so two clients cannot both hold a lock.
 func Size(n int) int { return n/2 + 1 }
 
 // Vote is one node's answer to one operation.
@@ -20,8 +18,8 @@ type Vote uint8
 const (
 	Pending Vote = iota // no answer yet
 	Granted             // the node did it and said so
-	Refused             // the node answered that it would not
-	Failed              // no answer, or one that is neither
+	Refused             // the node answered that it would not do it
+	Failed              // no answer, or one that neither grants nor refuses
 )
 
 func (v Vote) String() string {
@@ -38,11 +36,11 @@ func (v Vote) String() string {
 	return fmt.Sprintf("Vote(%d)", uint8(v))
 }
 
-// Outcome is where a round stands.
+// Outcome is the state of a round: open, won or lost.
 type Outcome uint8
 
 const (
-	Open Outcome = iota // further votes can still change it, or could have: the caller left
+	Open Outcome = iota // further votes can still change it, or could have when the caller left
 	Won                 // a majority granted
 	Lost                // a majority of grants is out of reach
 )
@@ -59,8 +57,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
-// Tally counts the votes of one round of N nodes. The zero Tally of no nodes is
-// lost: nobody is not a majority.
+// Tally counts the votes of one round of N nodes. The zero Tally, which has no nodes, is lost.
 type Tally struct {
 	N       int
 	Granted int
@@ -68,7 +65,7 @@ type Tally struct {
 	Failed  int
 }
 
-// Add counts one more vote. A pending vote is none.
+// Add counts one more vote. It ignores a pending one.
 func (t *Tally) Add(v Vote) {
 	switch v {
 	case Granted:
@@ -80,14 +77,14 @@ func (t *Tally) Add(v Vote) {
 	}
 }
 
-// Pending is the number of nodes that have not voted.
+// Pending returns the number of nodes that have not voted.
 func (t Tally) Pending() int { return t.N - t.Granted - t.Refused - t.Failed }
 
-// Need is the number of grants that win: Size(N).
+// Need returns the number of grants that win: Size(N).
 func (t Tally) Need() int { return Size(t.N) }
 
-// Outcome is won at Size(N) grants and lost when the grants and the pending
-// votes together no longer reach it, so a failure weighs as much as a refusal.
+// Outcome returns Won once Size(N) nodes have granted, and Lost once grants and pending votes
+// together are fewer than that. A failure thus weighs as much as a refusal.
 func (t Tally) Outcome() Outcome {
 	switch {
 	case t.N > 0 && t.Granted >= t.Need():
@@ -98,15 +95,15 @@ func (t Tally) Outcome() Outcome {
 	return Open
 }
 
-// Unavailable tells that more than N−Size(N) nodes failed: whatever the others
-// said, no majority could have come together.
+// Unavailable reports whether more than N−Size(N) nodes failed. If so, no majority was
+// possible, whatever the other nodes answered.
 func (t Tally) Unavailable() bool { return t.Failed > t.N-t.Need() }
 
-// Rejected tells that more than N−Size(N) nodes refused: even if every other
-// node were to grant, it would not be a majority.
+// Rejected reports whether more than N−Size(N) nodes refused. If so, no majority is possible,
+// even if every other node grants.
 func (t Tally) Rejected() bool { return t.Refused > t.N-t.Need() }
 
-// unsure tells that the round is not rejected, but the pending votes may have it so.
+// unsure reports whether the round is not rejected, but pending votes may still reject it.
 func (t Tally) unsure() bool {
 	return !t.Rejected() && t.Refused+t.Pending() > t.N-t.Need()
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// The oracle plays every future of the pending votes to its end, vote by vote, and
-// decides each with a definition of its own: won is more than half of the nodes.
-// It shares no arithmetic with the tally.
+// The oracle plays every future of the pending votes to its end, and decides each by its own
+// definition: won is more than half of the nodes. It shares no arithmetic with the tally.
 //
-// The first byte says how many votes are in before the futures begin; the others
-// are the votes in the order of their arrival, so that the way to the end, on
-// which a round must not change its mind, is part of the input.
+// The first byte is the number of votes before the futures begin. The other bytes are the
+// votes in order, so that the input includes the way to the end, along which a decided round
+// must stay decided.
 func FuzzTally(f *testing.F) {
 	for _, s := range [][]byte{
 		{},
@@ -68,12 +67,12 @@ func checkTally(t *testing.T, tally quorum.Tally, votes []quorum.Vote) {
 	if got := tally.Outcome(); got != want {
 		t.Errorf("%v: %v, but %d futures win and %d lose", votes, got, wins, losses)
 	}
-	// No majority among the nodes that have not failed: none could have come
-	// together whatever they had said.
+	// Unavailable: even if all nodes that have not failed had granted, they would be no
+	// majority.
 	if got, want := tally.Unavailable(), !mostCould(votes, quorum.Failed); got != want {
 		t.Errorf("%v: Unavailable is %v", votes, got)
 	}
-	// No majority among those that have not refused, even if all of them grant.
+	// Rejected: even if all nodes that have not refused granted, they would be no majority.
 	if got, want := tally.Rejected(), !mostCould(votes, quorum.Refused); got != want {
 		t.Errorf("%v: Rejected is %v", votes, got)
 	}
@@ -88,9 +87,8 @@ func checkTally(t *testing.T, tally quorum.Tally, votes []quorum.Vote) {
 	}
 }
 
-// futures counts how the completions of votes end. What a vote that does not
-// grant says instead makes no difference to who wins, but the oracle is not to
-// know that.
+// futures counts how the completions of votes end. It tries both votes that are not grants,
+// although they lead to the same result: the oracle must not know that.
 func futures(votes []quorum.Vote) (wins, losses int) {
 	i := slices.Index(votes, quorum.Pending)
 	if i < 0 {
@@ -108,8 +106,7 @@ func futures(votes []quorum.Vote) (wins, losses int) {
 	return wins, losses
 }
 
-// mostCould looks for a majority in every set of nodes: one without a node that
-// voted no.
+// mostCould reports whether some set of nodes is a majority without a node that voted no.
 func mostCould(votes []quorum.Vote, no quorum.Vote) bool {
 	for set := range 1 << len(votes) {
 		in := 0

@@ -19,9 +19,8 @@ func TestAnyTwoMajoritiesShareANode(t *testing.T) {
 	}
 }
 
-// Every sequence of votes, checked against what every completion of it would
-// bring: a round is decided exactly when all its futures agree. Even N and
-// N = 1 included (case 7).
+// A round is decided exactly when every completion of its votes ends the same way. The test
+// checks every combination of votes, for even N and N = 1 too (case 7).
 func TestOutcomeAgreesWithEveryFuture(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		for granted := 0; granted <= n; granted++ {

@@ -7,18 +7,18 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// waiter is what a goroutine waits on for a decision. One is used for many
-// rounds: a channel and a timer for each would be half of an operation's garbage.
+// waiter is what a goroutine waits on for a decision. It is reused: a channel and a timer for
+// each round would be half of an operation's garbage.
 //
-// The timer calls a function instead of ticking on a channel, so that there is one
-// channel to wait on: a select of several takes a tenth of a busy client's time.
+// The timer calls a function, so that there is only one channel to wait on: a select over
+// several takes a tenth of a busy client's time.
 type waiter[T any] struct {
 	decided chan struct{} // holds the one token that the decision sends
 	timer   clock.Timer
-	round   atomic.Pointer[Round[T]] // that is waited for
+	round   atomic.Pointer[Round[T]] // the round that is waited for; nil if none
 }
 
-// waiter is one that nobody uses.
+// waiter returns an unused waiter.
 func (g *Group[T]) waiter() *waiter[T] {
 	w, ok := g.waiters.Get().(*waiter[T])
 	if !ok {
@@ -28,7 +28,7 @@ func (g *Group[T]) waiter() *waiter[T] {
 	return w
 }
 
-// wait returns when r, whose waiter w is, has been decided.
+// wait returns when r has been decided; r.waiter must be w.
 func (w *waiter[T]) wait(ctx context.Context, r *Round[T]) {
 	w.round.Store(r)
 	w.timer.Reset(r.remaining())
@@ -46,10 +46,10 @@ func (w *waiter[T]) wait(ctx context.Context, r *Round[T]) {
 	w.round.Store(nil)
 }
 
-// late ends the wait for the nodes that have not voted. The timer may be an earlier
-// round's, stopped too late, or a touch early by a clock that is not the system's:
-// then the round has time left. Should the waiter change hands while late arms the
-// timer for one round, it arms it for the next as well, which may end sooner.
+// late expires the round if its time is over. Otherwise it sets the timer again: it may be an
+// earlier round's, stopped too late, or fire slightly early on a clock other than the
+// system's. If the waiter moves to another round meanwhile, late sets the timer for that round
+// too, which may end sooner.
 func (w *waiter[T]) late() {
 	for r := w.round.Load(); r != nil; {
 		left := r.remaining()

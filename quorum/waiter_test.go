@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// The timeout is that of the round, however late somebody waits for it.
+// The timeout counts from the start of the round, however late the wait begins.
 func TestTheTimeoutCountsFromTheStartOfTheRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(&node{carry: hangs(time.Second)})
@@ -27,8 +27,8 @@ func TestTheTimeoutCountsFromTheStartOfTheRound(t *testing.T) {
 	})
 }
 
-// Timers of a skewed clock can be a nanosecond early by that clock. A wait that ends
-// then, or is armed for nothing, would be wrong by far more.
+// A timer of a skewed clock can fire a nanosecond early by that clock. If the wait ended then,
+// or the timer were set for nothing, the error would be far larger.
 func TestASkewedClocksTimersEndAWaitInTime(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,8 +50,7 @@ func TestASkewedClocksTimersEndAWaitInTime(t *testing.T) {
 	}
 }
 
-// held is a clock whose AfterFunc timers can be fired, and held up while they arm
-// themselves anew, by hand.
+// held is a clock whose AfterFunc timers a test can fire by hand, and can block in Reset.
 type held struct {
 	clock.Clock
 	mu   sync.Mutex
@@ -63,7 +62,7 @@ type heldTimer struct {
 	fire func()
 
 	mu   sync.Mutex
-	stop chan chan struct{} // the next Reset sends on it, and waits for what it sends
+	stop chan chan struct{} // the next Reset sends a channel on it, and waits until that is closed
 }
 
 func (h *held) AfterFunc(d time.Duration, f func()) clock.Timer {
@@ -94,26 +93,26 @@ func (t *heldTimer) Reset(d time.Duration) bool {
 	return t.Timer.Reset(d)
 }
 
-// A waiter serves one wait after the other. A tick that belongs to an earlier one
-// neither ends the next nor puts it off, not even if it was asleep in between.
+// A waiter serves one wait after the other. A late tick for an earlier wait neither ends nor
+// delays the next one, even if the timer's goroutine slept in between.
 func TestATickOfAnEarlierWaitChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := &held{Clock: clock.System()}
 		g := quorum.NewGroup([]quorum.Carrier[string]{&node{carry: hangs(2 * time.Second)}}, clk, timeout)
 		defer g.Close(0)
-		older := g.Start(spec{Op: "older"}) // is waited for second, and ends first
+		older := g.Start(spec{Op: "older"}) // waited for second, ends first
 		time.Sleep(150 * time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
 		newer := g.Start(spec{Op: "newer"})
 		go func() {
 			time.Sleep(10 * time.Millisecond)
 			clk.mu.Lock()
-			timer := clk.last // the waiter's: the lane's were made before
+			timer := clk.last // the waiter's timer: the lane's were made before
 			clk.mu.Unlock()
 			resets := timer.hold()
 			go timer.fire()
-			goOn := <-resets // it is about to arm itself for newer, which
-			cancel()         // is over now
+			goOn := <-resets // the timer is about to be set for newer,
+			cancel()         // which is over now
 			time.Sleep(20 * time.Millisecond)
 			close(goOn)
 		}()

@@ -11,8 +11,8 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// A round with a bound of its own counts the votes that come before it, and fails those
-// that do not, whether somebody waits or a callback does.
+// A round with its own Within counts the votes that come in time, and fails the others, both
+// with Wait and with a Decided callback.
 func TestWithinIsHowLongARoundMayStayUndecided(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -44,7 +44,7 @@ func TestWithinIsHowLongARoundMayStayUndecided(t *testing.T) {
 	}
 }
 
-// A call that waits behind a batch is sent as long as its round may be undecided.
+// A call that waits behind a batch is sent if its round may still be undecided.
 func TestWithinIsHowLongACallMayWaitToBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{carry: late(3 * timeout)}
@@ -65,8 +65,8 @@ func TestWithinIsHowLongACallMayWaitToBeSent(t *testing.T) {
 	})
 }
 
-// A node that is behind gets what the others have decided for a timeout longer. One that
-// hangs does not collect one decided round after the other.
+// A node that is behind still gets calls for up to the timeout after the others have decided
+// them. A node that hangs does not collect decided rounds.
 func TestWithinDoesNotOutlastTheDecisionByMoreThanTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		behind, hung := &node{carry: late(4*timeout - 1)}, &node{carry: late(4 * timeout)}
@@ -82,7 +82,7 @@ func TestWithinDoesNotOutlastTheDecisionByMoreThanTheTimeout(t *testing.T) {
 	})
 }
 
-// A waiter serves rounds of different bounds one after the other.
+// A waiter serves rounds of different Within one after the other.
 func TestWithinOfOneWaitIsNotThatOfTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := quorum.NewGroup([]quorum.Carrier[string]{&node{carry: hangs(time.Minute)}}, clock.System(), timeout)

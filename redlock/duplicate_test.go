@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -244,9 +245,20 @@ func TestAcquireForgetsADuplicateWhoseOtherNodeIsDead(t *testing.T) {
 				addrs[0].moves(b.masters.Master(1), 0)
 				b.masters.Kill(0)
 				time.Sleep(time.Millisecond)
+				// An attempt can be decided before node 0 has identified its server.
+				for range 10 {
+					l, err := r.TryAcquire(ctx, key, ttl)
+					b.settle()
+					if errors.Is(err, redlock.ErrDuplicateNode) {
+						break
+					}
+					if err == nil {
+						b.release(l)
+						b.settle()
+					}
+				}
 				_, err := r.TryAcquire(ctx, key, ttl)
-				_, err2 := r.TryAcquire(ctx, key, ttl)
-				require.ErrorIs(b, err2, redlock.ErrDuplicateNode, "%v", err)
+				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
 				// Then nothing answers at node 1's address any more.
 				addrs[1].moves(b.masters.Master(3), 0)
 				b.masters.Kill(3)

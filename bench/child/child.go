@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// Pipe is the child's end: it hears what the parent tells, and says what it finds.
+// Pipe is the child's end of the pipes to its parent.
 type Pipe struct {
 	out  *json.Encoder
 	told chan json.RawMessage
 }
 
-// Run carries out a plan in the child: do gets the plan and the Pipe, and a context
-// that ends when the parent has gone. Its error is said to the parent.
+// Run carries out a plan in the child. It calls do with the plan, the Pipe, and a context that
+// ends when the parent has gone. It sends do's error to the parent.
 func Run[Plan any](plan string, in io.Reader, out io.Writer, do func(context.Context, Plan, *Pipe) error) error {
 	p := &Pipe{out: json.NewEncoder(out), told: make(chan json.RawMessage)}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -45,7 +45,7 @@ func Run[Plan any](plan string, in io.Reader, out io.Writer, do func(context.Con
 	return err
 }
 
-// Say says something to the parent.
+// Say sends a value to the parent.
 func (p *Pipe) Say(what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *Pipe) Say(what any) error {
 	return p.out.Encode(message{Said: text})
 }
 
-// Hear waits for what the parent tells next.
+// Hear waits for the next value from the parent.
 func (p *Pipe) Hear(ctx context.Context, told any) error {
 	select {
 	case m := <-p.told:

@@ -12,7 +12,7 @@ import (
 
 const flag = "-child"
 
-// TestMain lets the test's own binary be the child, which doubles what it is told.
+// TestMain makes the test's own binary the child, which doubles the numbers that it gets.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == flag {
 		if Run(os.Args[2], os.Stdin, os.Stdout, double) != nil {
@@ -58,7 +58,7 @@ func TestAChildSaysWhyItFails(t *testing.T) {
 	assert.Error(t, p.End())
 }
 
-// It waits for a word, and gives up when none can come any more.
+// The child waits for a value, and gives up when no more can come.
 func TestAChildGivesUpWithoutItsParent(t *testing.T) {
 	p, err := Start(t.Context(), flag, []int{1})
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
-// Package child runs a part of a measurement in a process of its own: this program
-// again, with a flag that says which part and a plan. The two talk JSON over pipes,
-// and the child gives up when its parent has gone.
+// Package child runs a part of a measurement in another process: this program again, with a
+// flag for the part and a plan. Parent and child exchange JSON over pipes. The child gives up
+// when its parent has gone.
 package child
 
 import (
@@ -13,14 +13,14 @@ import (
 	"os/exec"
 )
 
-// Process is a child, as its parent sees it.
+// Process is a child, as seen by its parent.
 type Process struct {
 	cmd  *exec.Cmd
-	in   io.WriteCloser // its end is the end of the child
+	in   io.WriteCloser // closing it ends the child
 	from *json.Decoder
 }
 
-// Start starts this program with flag and the plan. The caller calls End.
+// Start starts this program with flag and the plan. The caller must call End.
 func Start(ctx context.Context, flag string, plan any) (*Process, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -43,13 +43,13 @@ func Start(ctx context.Context, flag string, plan any) (*Process, error) {
 	return p, p.cmd.Start()
 }
 
-// message is what a child says: something, or why it gives up.
+// message is what a child sends: a value, or the error that made it give up.
 type message struct {
 	Error string          `json:",omitempty"`
 	Said  json.RawMessage `json:",omitempty"`
 }
 
-// Hear waits for what the child says next. nil: whatever it is.
+// Hear waits for the next value from the child. If said is nil, it drops the value.
 func (p *Process) Hear(said any) error {
 	var m message
 	if err := p.from.Decode(&m); err != nil {
@@ -64,10 +64,10 @@ func (p *Process) Hear(said any) error {
 	return json.Unmarshal(m.Said, said)
 }
 
-// Tell tells the child something.
+// Tell sends a value to the child.
 func (p *Process) Tell(what any) error { return json.NewEncoder(p.in).Encode(what) }
 
-// End waits for the end of the child, which has nothing to do any more.
+// End waits for the end of the child, which has nothing more to do.
 func (p *Process) End() error {
 	_ = p.in.Close()
 	return p.cmd.Wait()

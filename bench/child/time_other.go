@@ -4,5 +4,5 @@ package child
 
 import "time"
 
-// ProcessorTime is not measured here.
+// ProcessorTime returns 0: it is not measured on this system.
 func ProcessorTime() time.Duration { return 0 }

@@ -9,16 +9,16 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// What a subject is measured alone for: so long, and at least so many cycles, of
-// which the first few do not count.
+// A subject is measured alone for at least aloneFor and aloneLeast cycles, after aloneWarm
+// cycles that do not count.
 const (
 	aloneFor   = 80 * time.Millisecond
 	aloneLeast = 15
 	aloneWarm  = 3
 )
 
-// Alone is the median of what acquiring and releasing the key takes a caller while
-// nobody else wants it. What fails is not counted.
+// Alone returns the median time to acquire and release the key while no other caller wants it.
+// Cycles that fail do not count.
 func Alone(ctx context.Context, c subject.Caller, key string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, stuck)
 	defer cancel()

@@ -1,10 +1,9 @@
-// Package contend makes contenders want one key: each acquires it, which is to
-// wait, holds it for a while, releases it, thinks, and begins again. It records who
-// got it when, and that nobody else had it then.
+// Package contend makes contenders want one key. Each waits for the key, holds it for a while,
+// releases it, thinks, and begins again. The package records when each of them held the key,
+// and checks that no other held it then.
 //
-// Everything is found out from those times afterwards, when no contender runs any
-// more; beside them a contender only tells a [Proof] that it is inside and that it
-// leaves.
+// All figures are computed from these times after the contenders have ended. Besides recording
+// them, a contender only tells a [Proof] when it enters and leaves.
 package contend
 
 import (
@@ -22,24 +21,23 @@ import (
 type Turn struct {
 	Key         string
 	Hold, Think time.Duration
-	// Warm is how long contenders contend before anything is measured, and For how
-	// long they do while it is.
+	// Warm is how long contenders contend before the measurement, and For how long they
+	// contend during it.
 	Warm, For time.Duration
 }
 
-// Contender is who wants the key, with a client of its own or one that it shares.
+// Contender is one contender for the key, with a client of its own or a shared one.
 type Contender struct {
 	Caller subject.Caller
-	Name   string // of a key that nobody else wants
+	Name   string // its own key, which no other contender wants
 }
 
-// stuck is how long after the end of a turn everybody must have returned.
+// stuck is how long after the end of a turn all contenders must have returned.
 const stuck = 30 * time.Second
 
-// Run makes a turn. The contenders connect, the first one goes through some cycles
-// alone, and then all begin. At the end their contexts are cancelled; who holds the
-// key then releases it. An error says that nothing could be measured, or that one
-// of them has not returned.
+// Run makes a turn. The contenders connect, the first one makes some cycles alone, and then
+// all begin. At the end their contexts are cancelled, and the holder releases the key. Run
+// returns an error if nothing could be measured, or if a contender has not returned.
 func Run(ctx context.Context, all []Contender, proof Proof, sent *subject.Sent, turn Turn) (*Outcome, error) {
 	if err := arrive(ctx, all); err != nil {
 		return nil, err
@@ -58,10 +56,10 @@ func Run(ctx context.Context, all []Contender, proof Proof, sent *subject.Sent, 
 	return o, nil
 }
 
-// Window is the part of a turn that is measured.
+// Window is the measured part of a turn.
 type Window struct{ Begin, End time.Time }
 
-// contend lets all contend until the end of the window. commands is how many were
+// contend runs all contenders until the end of the window. commands is how many commands they
 // sent in it.
 func (w Window) contend(ctx context.Context, all []Contender, proof Proof, sent *subject.Sent, turn Turn) (logs []Log, commands int64, err error) {
 	until, cancel := context.WithDeadline(ctx, w.End)
@@ -91,10 +89,9 @@ func (w Window) contend(ctx context.Context, all []Contender, proof Proof, sent 
 	return logs, after.Load() - before.Load(), ctx.Err()
 }
 
-// arrive takes every contender through a key of its own, so that all have what they
-// need: connections, scripts, and what a client does only once. All dial at once, which
-// may be more than a machine can take in the time that a client allows: who fails tries
-// again.
+// arrive takes every contender through a cycle with its own key, so that all have connections,
+// scripts, and whatever a client sets up once. All dial at once. That may be more than the
+// machine can handle in the time that a client allows, so a contender that fails tries again.
 func arrive(ctx context.Context, all []Contender) error {
 	ctx, cancel := context.WithTimeout(ctx, stuck)
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 
 const contenderFlag = "-contend"
 
-// TestMain lets the test's own binary be a contender.
+// TestMain makes the test's own binary a contender.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == contenderFlag {
 		if child.Run(os.Args[2], os.Stdin, os.Stdout, Child) != nil {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// place is a lock in memory, for as many as room has.
+// place is a lock in memory, with room for some holders.
 type place struct {
 	room  chan bool
 	tries atomic.Int64
@@ -88,7 +88,7 @@ func TestContendersTakeTurns(t *testing.T) {
 	assert.Empty(t, p.room, "who had it at the end has released it")
 }
 
-// A lock that lets two in does not go unnoticed.
+// A lock that lets two holders in is detected.
 func TestTwoHoldersAreSeen(t *testing.T) {
 	for _, proof := range []Proof{new(Counter), File(filepath.Join(t.TempDir(), "inside"))} {
 		o, err := Run(t.Context(), contenders(&place{room: make(chan bool, 2)}, 4), proof, nil, quick)
@@ -107,7 +107,7 @@ func TestAFileIsAProof(t *testing.T) {
 	assert.True(t, f.Leave())
 }
 
-// Failures in a turn are counted, and its end is none.
+// Failures in a turn are counted; its end is not a failure.
 func TestFailedAcquisitionsAreCounted(t *testing.T) {
 	p := &place{room: make(chan bool, 1)}
 	all := contenders(p, 2)
@@ -123,7 +123,7 @@ func TestFailedAcquisitionsAreCounted(t *testing.T) {
 	assert.Positive(t, o.Acquisitions)
 }
 
-// Who cannot connect at first tries again, and so does who is alone.
+// A contender that cannot connect at first tries again; so does one that is alone.
 func TestArrivalsAreTriedAgain(t *testing.T) {
 	p := &place{room: make(chan bool, 1), fail: errors.New("no")}
 	all := []Contender{{p, "wanted"}, {p, "wanted"}}
@@ -133,7 +133,7 @@ func TestArrivalsAreTriedAgain(t *testing.T) {
 	assert.Less(t, alone, 10*time.Millisecond, "the pauses after failures are no cycles")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p.room <- true // it would wait
+	p.room <- true // an acquisition would wait
 	assert.Error(t, arrive(ctx, all))
 }
 

@@ -13,25 +13,25 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// Plan is a contender in a process of its own.
+// Plan is a contender in its own process.
 type Plan struct {
 	Subject result.Subject
 	Addrs   []string
 	Turn    Turn
-	Name    string // of a key that nobody else wants
+	Name    string // its own key, which no other contender wants
 	File    File   // the proof
-	Alone   bool   // it measures what a cycle takes before the others contend
+	Alone   bool   // whether it measures a cycle before the others contend
 }
 
-// what a child says when it has contended.
+// contended is what a child sends after it has contended.
 type contended struct {
 	Log      Log
-	Commands int64 // that it sent in the window
+	Commands int64 // sent in the window
 }
 
-// Processes makes a turn of so many contenders, each in a process of its own: this
-// program, started with flag and a plan, which must call [Child] then. Nobody is
-// told of more than the lock tells; that nobody else is inside they see by a file.
+// Processes makes a turn of n contenders, each in its own process: this program, started with
+// flag and a plan, which must then call [Child]. The contenders know only what the lock tells
+// them. With a file they check that no other contender is inside.
 func Processes(ctx context.Context, flag string, n int, p Plan) (*Outcome, error) {
 	dir, err := os.MkdirTemp("", "redlock-contend-")
 	if err != nil {
@@ -69,7 +69,7 @@ func Processes(ctx context.Context, flag string, n int, p Plan) (*Outcome, error
 	if err := all[n-1].Hear(&alone); err != nil {
 		return nil, err
 	}
-	begin := time.Now().Round(0).Add(p.Turn.Warm) // by the clock that all have
+	begin := time.Now().Round(0).Add(p.Turn.Warm) // by the wall clock, which all processes share
 	w := Window{begin, begin.Add(p.Turn.For)}
 	for _, c := range all {
 		if err := c.Tell(w); err != nil {
@@ -91,7 +91,7 @@ func Processes(ctx context.Context, flag string, n int, p Plan) (*Outcome, error
 	return o, end()
 }
 
-// hear waits for what each of them says.
+// hear waits for the next value of each child.
 func hear(all []*child.Process, found []contended) error {
 	for i, c := range all {
 		var said any

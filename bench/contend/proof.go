@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Proof is what a holder tells that it is inside, in a place that the lock knows
-// nothing of. Both say whether nobody else was there.
+// Proof checks, without the lock, that there is only one holder at a time. Enter and Leave
+// report whether the holder was alone.
 type Proof interface {
 	Enter() (alone bool)
 	Leave() (alone bool)
@@ -23,11 +23,11 @@ func (c *Counter) Enter() bool { return c.inside.Add(1) == 1 }
 // Leave counts it out.
 func (c *Counter) Leave() bool { return c.inside.Add(-1) == 0 }
 
-// File is a Proof for contenders of any process: the path of a file that exists
-// while somebody is inside. The operating system lets only one of them make it.
+// File is a Proof for contenders of any processes: the path of a file that exists while a
+// holder is inside. The operating system lets only one of them create it.
 type File string
 
-// Enter makes the file.
+// Enter creates the file.
 func (f File) Enter() bool {
 	h, err := os.OpenFile(string(f), os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -36,7 +36,7 @@ func (f File) Enter() bool {
 	return h.Close() == nil
 }
 
-// Leave removes it. That it is gone says that somebody else was inside, too.
+// Leave removes the file. If the file is gone, another holder was inside too.
 func (f File) Leave() bool {
 	return !errors.Is(os.Remove(string(f)), fs.ErrNotExist)
 }

@@ -2,7 +2,7 @@ package contend
 
 import "github.com/quorumlock/redlock/bench/result"
 
-// Sample is the outcome as it is stored.
+// Sample returns the outcome in the form in which it is stored.
 func (o *Outcome) Sample(cell result.Cell, name result.Subject, round int) result.Sample {
 	s := result.Sample{
 		Cell: cell, Subject: name, Round: round,

@@ -9,29 +9,29 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// Outcome is what a turn has brought.
+// Outcome holds the figures of a turn.
 type Outcome struct {
 	Acquisitions int // in the window
 	Errors       int // in the whole turn
 	Err          error
-	Twice        int // acquisitions in the whole turn beside which there was another holder
+	Twice        int // acquisitions in the whole turn during which there was another holder
 
 	PerSecond float64 // acquisitions
 	Alone     time.Duration
-	Held      time.Duration  // mean, as timers are late
+	Held      time.Duration  // mean; it is longer than Turn.Hold, because timers are late
 	Gap       result.Latency // from the call of Release to the return of Acquire at the next holder
-	Passed    float64        // the share of those gaps after which somebody else had it
+	Passed    float64        // share of these gaps after which the next holder was another contender
 	Wait      result.Latency // from the call of Acquire to its return
 	Jain      float64        // of the acquisitions of all contenders
 	Commands  int64          // sent in the window
 }
 
-// Sum is the outcome of what contenders have written down. An acquisition belongs to
-// the window if Acquire returned in it.
+// Sum computes the outcome from the contenders' logs. An acquisition belongs to the window if
+// Acquire returned in it.
 //
-// A gap counts only if somebody waited when Release was called: otherwise it says
-// how long nobody wanted the lock. Who has not been served at the end of the window
-// has waited until then, which counts for the longest wait and for nothing else.
+// A gap counts only if a contender waited when Release was called; otherwise it would measure
+// how long no contender wanted the lock. A contender that still waits at the end of the window
+// has waited until then. That counts for the longest wait and for nothing else.
 func Sum(logs []Log, begin, end time.Time) *Outcome {
 	o := new(Outcome)
 	var held time.Duration
@@ -79,14 +79,14 @@ func Sum(logs []Log, begin, end time.Time) *Outcome {
 	return o
 }
 
-// handover is a lock's way from one holder to the next.
+// handover is the passing of a lock from one holder to the next.
 type handover struct {
 	acquired time.Time
 	took     time.Duration
-	passed   bool // that is another one
+	passed   bool // the next holder is another contender
 }
 
-// handovers are those at which somebody waited.
+// handovers returns the handovers for which a contender waited.
 func handovers(logs []Log) (all []handover) {
 	type holding struct {
 		Span
@@ -118,8 +118,8 @@ func handovers(logs []Log) (all []handover) {
 	return all
 }
 
-// Jain is the index of fairness of Jain, Chiu and Hawe: 1 if all have the same, and
-// 1/n if one of n has everything.
+// Jain returns the fairness index of Jain, Chiu and Hawe: 1 if all counts are equal, and 1/n
+// if one of n has everything.
 func Jain(counts []int) float64 {
 	var sum, squares float64
 	for _, n := range counts {
@@ -132,7 +132,7 @@ func Jain(counts []int) float64 {
 	return sum * sum / (float64(len(counts)) * squares)
 }
 
-// latency is the distribution of some durations, which it sorts.
+// latency returns the distribution of some durations, which it sorts.
 func latency(d []time.Duration) result.Latency {
 	if len(d) == 0 {
 		return result.Latency{}
@@ -144,7 +144,7 @@ func latency(d []time.Duration) result.Latency {
 	}
 }
 
-// Quantile is the value which the share q of the sorted ones do not exceed (the
+// Quantile returns the value that the share q of the sorted durations do not exceed (the
 // nearest rank).
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {

@@ -11,10 +11,10 @@ import (
 
 var midnight = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-// at is so many milliseconds after midnight.
+// at returns the time that is ms milliseconds after midnight.
 func at(ms int) time.Time { return midnight.Add(time.Duration(ms) * time.Millisecond) }
 
-// got is an acquisition by its times in milliseconds.
+// got is an acquisition, with its times in milliseconds.
 func got(called, acquired, releasing int) Span { return Span{at(called), at(acquired), at(releasing)} }
 
 func TestJain(t *testing.T) {
@@ -48,8 +48,8 @@ func TestQuantilesAreNearestRanks(t *testing.T) {
 	assert.Equal(t, result.Latency{P50: 3, P90: 4, P99: 4, P999: 4, Max: 4}, latency([]time.Duration{4, 1, 3, 2}))
 }
 
-// Two contenders; the window is from 100 to 200. What was acquired before it, or after
-// it, does not count.
+// There are two contenders, and the window is from 100 to 200. Acquisitions before or after it
+// do not count.
 func TestSumOfATurn(t *testing.T) {
 	logs := []Log{
 		{Spans: []Span{got(0, 90, 95), got(95, 110, 120), got(120, 140, 150)}},
@@ -63,28 +63,28 @@ func TestSumOfATurn(t *testing.T) {
 	assert.EqualError(t, o.Err, "why")
 	assert.Equal(t, 8750*time.Microsecond, o.Held) // of 10, 10, 5 and 10
 	assert.InDelta(t, 1, o.Jain, 1e-12)
-	// Gaps of 5 each. That from 150 to 205 is after the window.
+	// Gaps of 5 each. The gap from 150 to 205 is after the window.
 	assert.Equal(t, 5*time.Millisecond, o.Gap.P50)
 	assert.Equal(t, 5*time.Millisecond, o.Gap.Max)
 	assert.InDelta(t, 1, o.Passed, 1e-9)
-	// Waits of 15, 20, 100 and 20; 65 of the one who is still there at the end.
+	// Waits of 15, 20, 100 and 20; one contender has still waited 65 at the end.
 	assert.Equal(t, 20*time.Millisecond, o.Wait.P50)
 	assert.Equal(t, 100*time.Millisecond, o.Wait.Max)
 }
 
-// Between two holders nobody wanted the lock, which is no gap of the lock's.
+// If no contender wanted the lock between two holders, there is no gap.
 func TestAGapNeedsSomebodyWhoWaits(t *testing.T) {
 	logs := []Log{
 		{Spans: []Span{got(0, 10, 20), got(60, 62, 65)}},
 		{Spans: []Span{got(64, 71, 80)}},
 	}
 	assert.Equal(t, []handover{{at(71), 6 * time.Millisecond, true}}, handovers(logs))
-	// It counts whoever is served, and whatever becomes of those who wait.
+	// A gap counts whichever waiter is served, and even if a waiter never is.
 	logs[1].Spans = append([]Span{{Called: at(15)}}, logs[1].Spans...)
 	assert.Equal(t, []handover{{at(62), 42 * time.Millisecond, false}, {at(71), 6 * time.Millisecond, true}}, handovers(logs))
 }
 
-// Who gets nothing has waited too.
+// A contender that is never served has waited too.
 func TestTheStarvedCount(t *testing.T) {
 	logs := []Log{
 		{Spans: []Span{got(0, 100, 110), got(110, 112, 120)}},

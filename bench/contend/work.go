@@ -7,23 +7,23 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// Span is one acquisition of one contender, from the call of Acquire on. The times
-// are of one clock for all contenders.
+// Span is one acquisition of one contender, from the call of Acquire. All contenders use the
+// same clock.
 type Span struct {
 	Called    time.Time
 	Acquired  time.Time // Acquire returned; zero: its context ended first
 	Releasing time.Time // Release was called
 }
 
-// Log is what one contender did, in order. It writes it alone.
+// Log is what one contender did, in order. Only that contender writes it.
 type Log struct {
 	Spans  []Span
-	Errors int    // acquisitions and releases that failed, for another reason than the end
-	Why    string // one of them did
-	Twice  int    // acquisitions beside which somebody else was inside
+	Errors int    // acquisitions and releases that failed, but not because the turn ended
+	Why    string // one of these errors
+	Twice  int    // acquisitions during which another holder was inside
 }
 
-// work goes on until ctx ends. What it holds then it releases.
+// work contends until ctx ends. It releases a key that it holds then.
 func (c Contender) work(ctx context.Context, proof Proof, turn Turn) (log Log) {
 	for ctx.Err() == nil {
 		s := Span{Called: time.Now()}
@@ -32,21 +32,21 @@ func (c Contender) work(ctx context.Context, proof Proof, turn Turn) (log Log) {
 			s.Acquired = time.Now()
 			err = c.hold(proof, turn, &s, &log)
 		}
-		ended := ctx.Err() != nil && s.Acquired.IsZero() // in the middle of a wait
+		ended := ctx.Err() != nil && s.Acquired.IsZero() // during a wait
 		if ended || !s.Acquired.IsZero() {
 			log.Spans = append(log.Spans, s)
 		}
 		if err != nil && !ended {
 			log.Errors++
 			log.Why = err.Error()
-			Pause(ctx, time.Millisecond) // whoever fails at once shall not spin
+			Pause(ctx, time.Millisecond) // a contender whose calls fail at once must not spin
 		}
 		Pause(ctx, turn.Think)
 	}
 	return log
 }
 
-// hold is what is done under the lock, until it is released.
+// hold holds the lock, checks that there is no other holder, and releases it.
 func (c Contender) hold(proof Proof, turn Turn, s *Span, log *Log) error {
 	alone := proof.Enter()
 	if turn.Hold > 0 {
@@ -59,7 +59,7 @@ func (c Contender) hold(proof Proof, turn Turn, s *Span, log *Log) error {
 	return release(c.Caller)
 }
 
-// release does so whatever has ended.
+// release releases the lock even after the contender's context has ended.
 func release(c subject.Caller) error { return c.Release(context.Background()) }
 
 // Pause returns after d, or when ctx ends.

@@ -1,7 +1,7 @@
-// Package idle measures what callers cost who only wait, each for a key of its own
-// that somebody else holds all the time. They wait in a process of their own, so
-// that its processor time is theirs; the holder acquires before they come, does
-// nothing meanwhile, and releases when they have gone.
+// Package idle measures the cost of callers that only wait, each for its own key, which
+// another client holds all the time. The callers wait in their own process, so that its
+// processor time is theirs. The holder acquires the keys before they start, does nothing
+// meanwhile, and releases the keys when they have gone.
 package idle
 
 import (
@@ -23,18 +23,17 @@ import (
 type Plan struct {
 	Addrs   []string // host and port of each master
 	Waiters int
-	// Settle is how long they wait before anybody looks at them: the first attempts, and
-	// what a wait does more often at its beginning, are not what it costs to go on.
+	// Settle is how long the callers wait before the measurement. It excludes the first
+	// attempts, and the beginning of a wait, which is more active.
 	Settle time.Duration
-	For    time.Duration // how long to look at them
+	For    time.Duration // how long to measure
 }
 
 const (
-	// ttl of the locks that are waited for. Nobody renews them: they outlive the
-	// measurement.
+	// ttl is the ttl of the held locks. They are not renewed, but outlive the measurement.
 	ttl = 2 * time.Minute
-	// patience is how long the masters have to get rid of everything, with what
-	// waiting leaves.
+	// patience is how long the masters have to remove all keys, including those that waiting
+	// leaves.
 	patience = time.Second
 	// atOnce is how many locks are acquired or released at a time.
 	atOnce = 64
@@ -42,9 +41,9 @@ const (
 
 func key(i int) string { return fmt.Sprintf("idle:%06d", i) }
 
-// Measure has another process of this program carry out the plan: it is started with
-// flag and the plan, and must call [Child] then. The masters must have no keys, and
-// have none afterwards, or it is an error.
+// Measure runs the plan in another process of this program, which is started with flag and the
+// plan and must then call [Child]. It returns an error unless the masters have no keys
+// afterwards; they must have none before.
 func Measure(ctx context.Context, set *masters.Set, flag string, p Plan) (found result.Idle, err error) {
 	urls := make([]string, len(p.Addrs))
 	for i, addr := range p.Addrs {
@@ -72,7 +71,7 @@ func Measure(ctx context.Context, set *masters.Set, flag string, p Plan) (found 
 	return found, errors.Join(err, set.AwaitEmpty(ctx, patience))
 }
 
-// hold acquires what will be waited for.
+// hold acquires the locks that callers will wait for.
 func hold(ctx context.Context, r *redlock.Redlock, n int) ([]*redlock.Lock, error) {
 	locks := make([]*redlock.Lock, n)
 	var g errgroup.Group
@@ -86,7 +85,7 @@ func hold(ctx context.Context, r *redlock.Redlock, n int) ([]*redlock.Lock, erro
 	return locks, g.Wait()
 }
 
-// wait is the waiting process from its start to its end.
+// wait runs the waiting process and returns its result.
 func wait(ctx context.Context, flag string, p Plan) (found result.Idle, err error) {
 	c, err := child.Start(ctx, flag, p)
 	if err != nil {
@@ -120,7 +119,7 @@ func Child(ctx context.Context, p Plan, parent *child.Pipe) error {
 			if err == nil {
 				_ = caller.Release(context.WithoutCancel(ctx))
 			}
-			served <- err == nil || waiting.Err() == nil // or it has given up, which is as wrong
+			served <- err == nil || waiting.Err() == nil // or it gave up, which is just as wrong
 		}()
 	}
 	if err := pass(ctx, p.Settle); err != nil {
@@ -146,7 +145,6 @@ func Child(ctx context.Context, p Plan, parent *child.Pipe) error {
 	return parent.Say(found)
 }
 
-// pass lets time pass.
 func pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -15,7 +15,7 @@ import (
 
 const waiterFlag = "-wait"
 
-// TestMain lets the test's own binary be the process that waits.
+// TestMain makes the test's own binary the process that waits.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == waiterFlag {
 		if child.Run(os.Args[2], os.Stdin, os.Stdout, Child) != nil {

@@ -21,8 +21,8 @@ import (
 // atOnce is how many locks are acquired or released at a time.
 const atOnce = 256
 
-// acquireLimit is the longest that acquiring all of them may take. It fails then:
-// the first would have been renewed many times before the last was there.
+// acquireLimit is how long acquiring all locks may take. With more time, the first lock would
+// have been renewed many times before the last was acquired.
 const acquireLimit = 2 * time.Minute
 
 // Child holds the locks of a plan and reports on out. It gives up when in ends.
@@ -52,8 +52,8 @@ func Child(plan string, in io.Reader, out io.Writer) error {
 	return say.Encode(message{Outcome: outcome})
 }
 
-// hold acquires, waits, looks and releases. It tells when it has acquired, and
-// when the time is over.
+// hold acquires the locks, keeps them for the time of the plan, measures, and releases them.
+// It calls tell when it has acquired all, and when the time is over.
 func hold(ctx context.Context, p Plan, tell func() error, goOn <-chan bool) (*result.Renewal, error) {
 	urls := make([]string, len(p.Addrs))
 	for i, addr := range p.Addrs {
@@ -64,8 +64,8 @@ func hold(ctx context.Context, p Plan, tell func() error, goOn <-chan bool) (*re
 		return nil, err
 	}
 	defer func() { _ = locks.Close() }()
-	// One lock has been held: connections and scripts are there, and what is
-	// made once is not counted for each lock.
+	// Hold one lock first: it sets up connections and scripts, so that these one-time costs
+	// are not counted.
 	if err := once(ctx, locks, p.TTL); err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func hold(ctx context.Context, p Plan, tell func() error, goOn <-chan bool) (*re
 	o.AcquireTook = time.Since(start)
 	o.PerLock = float64(memory()-before) / float64(p.Locks)
 
-	// Locks that were acquired together are renewed together, every third of
-	// the ttl: the edges of the time that is measured are between two such.
+	// Locks that were acquired together are renewed together, every third of the ttl. The
+	// measured time therefore begins and ends between two such renewals.
 	if err := pass(ctx, p.TTL/6); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,6 @@ func hold(ctx context.Context, p Plan, tell func() error, goOn <-chan bool) (*re
 	return o, nil
 }
 
-// pass lets time pass, which is what is measured here.
 func pass(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -132,12 +131,12 @@ func once(ctx context.Context, locks *redlock.Redlock, ttl time.Duration) error 
 	return l.Release(ctx)
 }
 
-// memory is what the heap and the stacks have in use after a collection, in
-// bytes. Memory that the next collection would free does not count, and what is
-// lost in half-filled spans does.
+// memory returns the bytes in use by heap and stacks after a collection. It does not count
+// memory that the next collection would free, but it counts the unused part of half-filled
+// spans.
 func memory() int64 {
 	runtime.GC()
-	runtime.GC() // what had a finalizer, or was in a sync.Pool, takes two
+	runtime.GC() // objects with a finalizer or in a sync.Pool take two collections
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
@@ -163,15 +162,15 @@ func acquireAll(ctx context.Context, locks *redlock.Redlock, held []*redlock.Loc
 	return g.Wait()
 }
 
-// releaseAll counts the locks that had ended before their release, or whose
-// release found that the masters no longer had them, or found no majority to ask.
-// A lock that ends stays ended, so that one look at the end tells of all the time
-// before. why is one of the reasons.
+// releaseAll releases the locks and counts the lost ones: those that had ended before their
+// release, and those whose release failed, because the masters no longer had them or no
+// majority answered. A lock that ends stays ended, so one check at the end covers the whole
+// time. why is one of the reasons.
 func releaseAll(ctx context.Context, held []*redlock.Lock) (lost int, why error) {
 	var (
 		g     errgroup.Group
 		mu    sync.Mutex
-		now   = time.Now() // releases take a while, and are not what is measured
+		now   = time.Now() // releases take a while, which must not count
 		count = func(err error) {
 			mu.Lock()
 			defer mu.Unlock()

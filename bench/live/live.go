@@ -1,12 +1,11 @@
-// Package live measures what locks cost that are only kept alive. They are held
-// by a process of their own, so that its processor time and memory are the
-// client's and nothing else's; the process that has started it looks at the
-// masters meanwhile.
+// Package live measures the cost of locks that are only kept alive. Another process holds
+// them, so that its processor time and memory are the client's alone. Its parent process
+// examines the masters meanwhile.
 //
-// The two talk over pipes. The child says, in JSON, that all locks are acquired;
-// that the time is over, after which it waits for a byte before it releases them,
-// so that the parent's look at the masters is between the two; and what it has
-// found. When its standard input ends it gives up.
+// The two communicate over pipes. The child reports, in JSON, that all locks are acquired, and
+// later that the time is over. Then it waits for a byte before it releases the locks, so that
+// the parent can still examine the masters. Finally it reports its results. It gives up when
+// its standard input ends.
 package live
 
 import (
@@ -18,13 +17,13 @@ import (
 // Plan is one measurement.
 type Plan struct {
 	Addrs []string      // host and port of each master
-	Locks int           // to be held
-	TTL   time.Duration // of each; it is renewed every third of it
-	For   time.Duration // how long to look at them, soon after all are acquired
+	Locks int           // number of locks to hold
+	TTL   time.Duration // of each lock, which is renewed every third of it
+	For   time.Duration // how long to measure, soon after all locks are acquired
 }
 
-// message is what the child says: nothing but that it is so far, twice, and
-// then the outcome. An error is its last.
+// message is what the child sends: an empty one when all locks are acquired, another when the
+// time is over, and then the outcome. An error is its last message.
 type message struct {
 	Error   string          `json:",omitempty"`
 	Outcome *result.Renewal `json:",omitempty"`

@@ -14,7 +14,7 @@ import (
 
 const childFlag = "-hold-locks"
 
-// TestMain lets the test's own binary be the child.
+// TestMain makes the test's own binary the child.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childFlag {
 		if Child(os.Args[2], os.Stdin, os.Stdout) != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// patience is how long the masters have to do the last releases.
+// patience is how long the masters have for the last releases.
 const patience = 5 * time.Second
 
-// Measure has another process of this program carry out the plan: it is started
-// with flag and the plan, and must call [Child] then. The masters are those of
-// the plan; they must have no keys, and have none afterwards, or it is an error.
+// Measure runs the plan in another process of this program, which is started with flag and the
+// plan and must then call [Child]. The masters are those of the plan. It returns an error
+// unless they have no keys afterwards; they must have none before.
 func Measure(ctx context.Context, set *masters.Set, flag string, p Plan) (result.Renewal, error) {
 	var none result.Renewal
 	program, err := os.Executable()
@@ -32,7 +32,7 @@ func Measure(ctx context.Context, set *masters.Set, flag string, p Plan) (result
 	}
 	cmd := exec.CommandContext(ctx, program, flag, string(plan))
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe() // its end is the end of the child
+	in, err := cmd.StdinPipe() // closing it ends the child
 	if err != nil {
 		return none, err
 	}
@@ -61,9 +61,9 @@ func Measure(ctx context.Context, set *masters.Set, flag string, p Plan) (result
 	return outcome, nil
 }
 
-// follow hears what the child says and looks at the masters in between.
+// follow receives the child's messages and examines the masters in between.
 func follow(ctx context.Context, set *masters.Set, p Plan, from *json.Decoder, to io.Writer) (none result.Renewal, err error) {
-	var scripts [2]int64 // run by the masters until all were acquired, and until the end
+	var scripts [2]int64 // that the masters had run when all locks were acquired, and at the end
 	for i := range scripts {
 		if _, err := next(from); err != nil {
 			return none, err
@@ -100,7 +100,7 @@ func next(from *json.Decoder) (m message, err error) {
 	return m, nil
 }
 
-// majorityHas makes sure that there are as many keys as locks on majorities have.
+// majorityHas checks that the masters have at least as many keys as a majority for each lock.
 func majorityHas(ctx context.Context, set *masters.Set, p Plan) error {
 	counts, err := set.Keys(ctx, len(p.Addrs))
 	if err != nil {
@@ -110,7 +110,7 @@ func majorityHas(ctx context.Context, set *masters.Set, p Plan) error {
 	for _, n := range counts {
 		total += n
 	}
-	// Each lock is on a majority, not all on the same one.
+	// Each lock is on a majority, but not all locks are on the same one.
 	if want := int64(p.Locks * (len(p.Addrs)/2 + 1)); total < want {
 		return fmt.Errorf("the masters have %v keys, %d altogether, want at least %d", counts, total, want)
 	}

@@ -13,7 +13,7 @@ const (
 	warmLimit  = 30 * time.Second // a thousand callers dial thousands of connections
 )
 
-// caller is one goroutine's part: it warms up, waits for the start, and works.
+// caller is the work of one goroutine: it warms up, waits for the start, and makes cycles.
 func (g *generator) caller(i int, c subject.Caller) {
 	used, err := g.warmUp(i, c)
 	g.works[i].cold = err
@@ -22,7 +22,7 @@ func (g *generator) caller(i int, c subject.Caller) {
 	g.works[i] = g.work(i, used, c)
 }
 
-// warmUp returns how many keys it has used.
+// warmUp makes cycles before the turn, and returns how many keys it has used.
 func (g *generator) warmUp(i int, c subject.Caller) (used int, err error) {
 	ctx := context.Background()
 	start := time.Now()
@@ -44,8 +44,8 @@ func (g *generator) warmUp(i int, c subject.Caller) (used int, err error) {
 	return used, nil
 }
 
-// work makes cycles until the turn is over. The end of one is the start of the
-// next, so that there are no gaps in what is accounted for.
+// work makes cycles until the turn is over. The end of each cycle is the start of the next, so
+// that all time is accounted for.
 func (g *generator) work(i, used int, c subject.Caller) (w work) {
 	ctx := context.Background()
 	hists := &g.hists[i%shards]
@@ -78,7 +78,7 @@ func (g *generator) work(i, used int, c subject.Caller) (w work) {
 	return w
 }
 
-// more says whether to start another cycle.
+// more reports whether to start another cycle.
 func (g *generator) more(now time.Duration) bool {
 	if g.stop.Load() || now >= g.turn.For {
 		return false

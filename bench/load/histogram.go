@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// subBuckets divide each octave: a bucket is at most 1/64 of its value
-	// wide, and its middle at most 0.8 % away from what fell into it.
+	// subBuckets is the number of buckets in each octave. The width of a bucket is at most
+	// 1/64 of its values, and its middle differs from them by at most 0.8 %.
 	subBits    = 6
 	subBuckets = 1 << subBits
-	// octaves reach to 2^37 ns, over two minutes; what is longer counts as that.
+	// octaves reach to 2^37 ns, over two minutes. A longer duration counts as that.
 	octaves = 37 - subBits
 )
 
-// Histogram counts durations in buckets that grow with them. It has a fixed size
-// and no pointers, so that recording neither allocates nor makes work for the
-// garbage collector. Goroutines may share one.
+// Histogram counts durations in buckets that grow with them. It has a fixed size and no
+// pointers, so that recording neither allocates nor makes work for the garbage collector.
+// Goroutines may share one.
 type Histogram struct {
 	counts [(octaves + 1) * subBuckets]atomic.Uint32
 	max    atomic.Int64 // exact, in nanoseconds
@@ -36,7 +36,7 @@ func (h *Histogram) Record(d time.Duration) {
 	}
 }
 
-// Add counts all that other has counted.
+// Add adds the counts of other.
 func (h *Histogram) Add(other *Histogram) {
 	for i := range other.counts {
 		h.counts[i].Add(other.counts[i].Load())
@@ -44,8 +44,8 @@ func (h *Histogram) Add(other *Histogram) {
 	h.max.Store(max(h.max.Load(), other.max.Load()))
 }
 
-// Latency is the distribution; all zero if nothing was recorded. The Max is
-// exact, and no quantile exceeds it.
+// Latency returns the distribution, which is all zero if nothing was recorded. Max is exact,
+// and no quantile exceeds it.
 func (h *Histogram) Latency() result.Latency {
 	total := uint64(0)
 	for i := range h.counts {
@@ -67,8 +67,8 @@ func (h *Histogram) Latency() result.Latency {
 	return l
 }
 
-// quantile is the middle of the bucket that holds the value which the share q of
-// all do not exceed (the nearest rank).
+// quantile returns the middle of the bucket with the value that the share q of all durations
+// do not exceed (the nearest rank).
 func (h *Histogram) quantile(total uint64, q float64) time.Duration {
 	longest := time.Duration(h.max.Load())
 	rank := min(uint64(q*float64(total)), total-1) // of the sorted values, from 0
@@ -84,7 +84,8 @@ func (h *Histogram) quantile(total uint64, q float64) time.Duration {
 	return longest
 }
 
-// bucket numbers durations below 64 ns one by one, and then 64 to an octave.
+// bucket returns the number of a duration's bucket: one for each duration below 64 ns, and
+// then 64 to an octave.
 func bucket(d time.Duration) int {
 	v := uint64(max(d, 0))
 	octave := max(bits.Len64(v)-subBits-1, 0)
@@ -94,7 +95,7 @@ func bucket(d time.Duration) int {
 	return octave*subBuckets + int(v>>octave)
 }
 
-// middle is what a bucket stands for.
+// middle returns the middle of a bucket.
 func middle(i int) time.Duration {
 	octave := max(i/subBuckets-1, 0)
 	low := uint64(i-octave*subBuckets) << octave

@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// Against the sorted values themselves, over all magnitudes.
+// Compares quantiles with those of the sorted values, over all magnitudes.
 func TestQuantilesAreWithinOnePercent(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var h, half Histogram

@@ -2,17 +2,15 @@ package load
 
 import "fmt"
 
-// keySize is the length of every key: the turn's number, the caller's, and the
-// key's own.
+// keySize is the length of every key: the numbers of the turn, the caller and the key.
 const keySize = len("t0000:0000:00000")
 
-// keys are each caller's own, made before the turn: a caller goes through its
-// share from end to end and begins again, by when what was left behind on a slow
-// master at the first pass is gone. They are slices of one string, so that they
-// are no work for the garbage collector.
+// keys holds the keys of all callers, made before the turn. A caller goes through its keys and
+// begins again; by then, keys that the first pass left behind on a slow master are gone. All
+// are slices of one string, so that they make no work for the garbage collector.
 type keys struct {
 	all string
-	per int // of each caller
+	per int // keys of each caller
 }
 
 func newKeys(turn, callers int) keys {
@@ -27,7 +25,7 @@ func newKeys(turn, callers int) keys {
 	return k
 }
 
-// key is the nth that a caller uses.
+// key returns the nth key that a caller uses.
 func (k keys) key(caller, n int) string {
 	at := (caller*k.per + n%k.per) * keySize
 	return k.all[at : at+keySize]

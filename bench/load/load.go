@@ -1,8 +1,8 @@
-// Package load makes callers acquire and release locks, one after the other
-// without a pause, each with keys of its own, and records how long that takes.
+// Package load makes callers acquire and release locks, one after the other without a pause,
+// each with its own keys, and records how long that takes.
 //
-// What the generator itself does for a cycle is three readings of the clock and
-// two counts, with no allocation, so that what is measured is the subject's.
+// For each cycle, the generator itself only reads the clock three times and increments two
+// counts, without an allocation. The measured costs are therefore the subject's.
 package load
 
 import (
@@ -18,52 +18,52 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// Turn is one measurement of one subject. Its callers warm up, stop, and start
-// together.
+// Turn is one measurement of one subject. Its callers warm up, stop, and start together.
 type Turn struct {
-	Number  int // makes the keys different from those of other turns
+	Number  int // makes the keys differ from those of other turns
 	Callers int
-	// Warm is how long callers warm up at least. Each makes two cycles in any
-	// case, which opens its connections and loads the scripts.
+	// Warm is the shortest time of the warm-up. Each caller makes at least two cycles, which
+	// open its connections and load the scripts.
 	Warm time.Duration
-	// For is the time after which nobody starts another cycle. What has been
-	// started is finished.
+	// For is the time after which no caller starts another cycle. Cycles under way are
+	// finished.
 	For time.Duration
-	// Limit is when the turn is cut: a cycle that has not ended by then has
-	// failed. Defaults to For and half a minute.
+	// Limit is the time at which the turn is cut: a cycle that has not ended by then has
+	// failed. The default is For plus half a minute.
 	Limit time.Duration
-	// Cycles, if above 0, replaces For: so many are made altogether.
+	// Cycles, if above 0, replaces For: it is the number of cycles that all callers make
+	// together.
 	Cycles int
-	// Begin, if set, is called when all have warmed up and nothing is under way.
+	// Begin, if set, is called when all callers have warmed up and no cycle is under way.
 	Begin func() error
-	// End, if set, is called when all callers have finished or at Limit. It
-	// must make calls return that hang.
+	// End, if set, is called when all callers have finished, or at Limit. It must make hanging
+	// calls return.
 	End func()
 }
 
-// Outcome is what a turn has brought.
+// Outcome holds the figures of a turn.
 type Outcome struct {
 	Cycles, Errors int
-	PerSecond      float64   // cycles, the sum of what each caller did in its own time
+	PerSecond      float64   // cycles, as the sum over the callers' own rates
 	Cycle, Acquire Histogram // of the cycles
 	Allocs         float64   // heap objects of the whole process for each cycle
-	Err            error     // one of those that Errors counts
+	Err            error     // one of the errors that Errors counts
 }
 
-// Sample is the outcome as it is stored.
+// Sample returns the outcome in the form in which it is stored.
 func (o *Outcome) Sample(cell result.Cell, name result.Subject, round int) result.Sample {
 	sample := result.Sample{
 		Cell: cell, Subject: name, Round: round,
 		Cycles: o.Cycles, PerSecond: o.PerSecond, Errors: o.Errors,
 		Cycle: o.Cycle.Latency(), Acquire: o.Acquire.Latency(), Allocs: o.Allocs,
 	}
-	sample.Cycle.Quantiles = nil // no plot has them; they would be half of what is stored
+	sample.Cycle.Quantiles = nil // no plot needs them, and they would be half of the stored data
 	return sample
 }
 
-// shards bounds the number of histograms. Callers share them, as one for each of
-// a thousand callers would be megabytes of heap, by which the pace of garbage
-// collections is set: the harness would make the peers faster.
+// shards is the number of histograms, which callers share. One for each of a thousand callers
+// would be megabytes of heap. A larger heap means fewer garbage collections, so the harness
+// would make the other libraries faster.
 const shards = 16
 
 // generator is a turn under way.
@@ -79,16 +79,16 @@ type generator struct {
 	hists [shards]struct{ cycle, acquire Histogram }
 }
 
-// work is one caller's count. It is written once, when the caller ends.
+// work is one caller's result. It is written once, when the caller ends.
 type work struct {
 	cycles, errors int
 	took           time.Duration // until its last cycle ended
 	err            error
-	cold           error // it could not warm up
+	cold           error // why it could not warm up
 }
 
-// Run makes a turn. It returns when all callers have ended. The error says that
-// nothing could be measured; cycles that fail are counted in the outcome.
+// Run makes a turn. It returns when all callers have ended. It returns an error if nothing
+// could be measured; cycles that fail are counted in the outcome.
 func Run(ctx context.Context, l subject.Locker, t Turn) (*Outcome, error) {
 	if t.Limit == 0 {
 		t.Limit = t.For + 30*time.Second
@@ -123,7 +123,7 @@ func Run(ctx context.Context, l subject.Locker, t Turn) (*Outcome, error) {
 	}
 
 	var before, after runtime.MemStats
-	runtime.GC() // the garbage of the warm-up is not this turn's
+	runtime.GC() // the garbage of the warm-up must not count
 	runtime.ReadMemStats(&before)
 	g.start = time.Now()
 	close(g.begin)
@@ -146,7 +146,7 @@ func Run(ctx context.Context, l subject.Locker, t Turn) (*Outcome, error) {
 	return g.outcome(after.Mallocs - before.Mallocs), ctx.Err()
 }
 
-// cold is why a caller could not warm up.
+// cold returns why a caller could not warm up.
 func (g *generator) cold(ctx context.Context) error {
 	for _, w := range g.works {
 		if w.cold != nil {
@@ -176,7 +176,7 @@ func (g *generator) outcome(mallocs uint64) *Outcome {
 	return o
 }
 
-// errCut is what became of a cycle that had not ended at the turn's limit.
+// errCut is the error of a cycle that had not ended at the turn's limit.
 var errCut = errors.New("had not ended when the turn was cut")
 
 // Bulk makes a turn of the ceiling, which has no callers.

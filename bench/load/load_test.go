@@ -13,13 +13,13 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// ledger is a subject in memory that notes what it is asked.
+// ledger is a subject in memory that records its calls.
 type ledger struct {
 	mu       sync.Mutex
 	held     map[string]bool
 	acquires int
 	fail     error         // what an acquisition returns after the warm-up
-	hang     chan struct{} // if set, an acquisition waits for its end
+	hang     chan struct{} // if set, an acquisition waits until it is closed
 }
 
 func (l *ledger) Close() error           { return nil }
@@ -84,7 +84,7 @@ func TestFailedCyclesAreCountedAndNotTimed(t *testing.T) {
 	assert.Zero(t, o.Cycle.Latency().Max)
 }
 
-// A cycle that hangs is cut at the limit, and has failed.
+// A cycle that hangs is cut at the limit, and counts as failed.
 func TestATurnEndsAtItsLimit(t *testing.T) {
 	l := &ledger{held: make(map[string]bool)}
 	hang := make(chan struct{})

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// ErrLeft says that there are keys where there should be none.
+// ErrLeft reports keys where there should be none.
 var ErrLeft = errors.New("keys are left")
 
-// AwaitEmpty returns when none of the masters has a key. If some still have after
-// patience, which should be below every ttl, so that keys do not just run out, the
-// error matches ErrLeft and tells how many and one of them.
+// AwaitEmpty returns when none of the masters has a key. If keys are left after patience, it
+// returns an error that matches ErrLeft and reports their number and one of them. patience
+// should be shorter than every ttl, so that keys do not just expire.
 func (s *Set) AwaitEmpty(ctx context.Context, patience time.Duration) error {
 	return s.AwaitOnly(ctx, nil, patience)
 }
 
-// AwaitOnly is AwaitEmpty for masters that may keep what begins with one of stays.
+// AwaitOnly is like AwaitEmpty, but ignores keys that begin with one of stays.
 func (s *Set) AwaitOnly(ctx context.Context, stays []string, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for {
@@ -41,7 +41,7 @@ func (s *Set) AwaitOnly(ctx context.Context, stays []string, patience time.Durat
 	}
 }
 
-// left counts the keys of each master but for those that may stay.
+// left counts the keys of each master, except for those that may stay.
 func (s *Set) left(ctx context.Context, stays []string) ([]int64, error) {
 	if len(stays) == 0 {
 		return s.Keys(ctx, s.Size())
@@ -61,7 +61,7 @@ func (s *Set) left(ctx context.Context, stays []string) ([]int64, error) {
 	return counts, nil
 }
 
-// oneKey is a key that some master has and that may not stay.
+// oneKey returns a key that a master has and that may not stay.
 func (s *Set) oneKey(ctx context.Context, stays []string) string {
 	for _, c := range s.clients {
 		for _, key := range c.Keys(ctx, "*").Val() {

@@ -10,7 +10,7 @@ import (
 	"github.com/quorumlock/redlock/internal/redisserver"
 )
 
-// What may stay hides nothing else, and is left itself where nothing may stay.
+// Keys that may stay hide no others. Where nothing may stay, they are reported too.
 func TestWhatIsLeftIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs redis-server; left out with -short")

@@ -1,5 +1,5 @@
-// Package masters starts the Redis servers of a comparison, puts links in front
-// of them, and looks at what is on them.
+// Package masters starts the Redis servers of a comparison, puts links in front of them, and
+// examines their keys.
 package masters
 
 import (
@@ -14,15 +14,14 @@ import (
 	"github.com/quorumlock/redlock/internal/redisserver"
 )
 
-// Set is some masters, and the bench's own clients that look at them.
+// Set is a set of masters, with clients of the benchmark that examine them.
 type Set struct {
 	servers []*redisserver.Server
 	links   []*redisserver.Link
 	clients []*redis.Client
 }
 
-// Launch starts n masters. The caller stops them. They end with this process in
-// any case.
+// Launch starts n masters. The caller must stop them. They always end with this process.
 func Launch(n int) (*Set, error) {
 	servers, err := redisserver.Launch(n)
 	if err != nil {
@@ -31,7 +30,7 @@ func Launch(n int) (*Set, error) {
 	return Of(servers), nil
 }
 
-// Of makes a Set of servers that somebody else stops, after the Set's Close.
+// Of makes a Set of servers that the caller stops after the Set's Close.
 func Of(servers []*redisserver.Server) *Set {
 	s := &Set{servers: servers}
 	for _, server := range servers {
@@ -56,7 +55,7 @@ func (s *Set) Stop() {
 	}
 }
 
-// Addrs are the addresses of the first n masters.
+// Addrs returns the addresses of the first n masters.
 func (s *Set) Addrs(n int) []string {
 	addrs := make([]string, n)
 	for i := range addrs {
@@ -65,7 +64,7 @@ func (s *Set) Addrs(n int) []string {
 	return addrs
 }
 
-// Links are proxies in front of the first n masters, the same at every call.
+// Links returns proxies in front of the first n masters, the same at every call.
 func (s *Set) Links(n int) ([]*redisserver.Link, error) {
 	for len(s.links) < n {
 		l, err := redisserver.OpenLink(s.servers[len(s.links)].Addr())
@@ -77,18 +76,18 @@ func (s *Set) Links(n int) ([]*redisserver.Link, error) {
 	return s.links[:n], nil
 }
 
-// Client looks at one master.
+// Client returns the benchmark's client of one master.
 func (s *Set) Client(i int) *redis.Client { return s.clients[i] }
 
-// Size is the number of masters.
+// Size returns the number of masters.
 func (s *Set) Size() int { return len(s.servers) }
 
-// Version is the masters' own.
+// Version returns the masters' version of Redis.
 func (s *Set) Version(ctx context.Context) (string, error) {
 	return s.info(ctx, 0, "server", "redis_version:")
 }
 
-// Scripts is how many calls of scripts all masters have had.
+// Scripts returns how many script calls all masters have executed.
 func (s *Set) Scripts(ctx context.Context) (calls int64, err error) {
 	for i := range s.clients {
 		n, err := s.info(ctx, i, "commandstats", "cmdstat_evalsha:calls=")
@@ -108,7 +107,7 @@ func (s *Set) Scripts(ctx context.Context) (calls int64, err error) {
 	return calls, nil
 }
 
-// info is what follows prefix in INFO; empty if there is no such line.
+// info returns the text after prefix in INFO, or "" if there is no such line.
 func (s *Set) info(ctx context.Context, i int, section, prefix string) (string, error) {
 	text, err := s.clients[i].Info(ctx, section).Result()
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *Set) info(ctx context.Context, i int, section, prefix string) (string, 
 	return "", nil
 }
 
-// Keys is the number of keys on each of the first n masters.
+// Keys returns the number of keys on each of the first n masters.
 func (s *Set) Keys(ctx context.Context, n int) ([]int64, error) {
 	counts := make([]int64, n)
 	for i := range counts {
@@ -134,8 +133,7 @@ func (s *Set) Keys(ctx context.Context, n int) ([]int64, error) {
 	return counts, nil
 }
 
-// AwaitUptime returns when each of the masters has been up for so long, by what it
-// says itself.
+// AwaitUptime returns when each of the masters reports at least this uptime.
 func (s *Set) AwaitUptime(ctx context.Context, uptime time.Duration) error {
 	for i := range s.clients {
 		for {

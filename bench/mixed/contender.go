@@ -16,11 +16,11 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// expiry is the ttl of all locks. Nothing here holds a lock for nearly as long. It is
-// redsync's default.
+// expiry is the ttl of all locks. It is redsync's default, and much longer than any lock is
+// held here.
 const expiry = 8 * time.Second
 
-// locker takes a key, and returns what releases it.
+// locker takes a key, and returns a function that releases it.
 type locker func(ctx context.Context) (release func(context.Context) error, err error)
 
 // contender takes a key, holds it, releases it, and pauses, until its context ends.
@@ -31,7 +31,7 @@ type contender struct {
 	key         *place
 }
 
-// place is a key that contenders have in common. It notices two of them inside.
+// place is a key that contenders share. It counts how often two of them are inside.
 type place struct {
 	inside atomic.Int32
 	twice  atomic.Int64
@@ -41,7 +41,7 @@ type place struct {
 type tally struct {
 	mu      sync.Mutex
 	grants  []time.Time
-	longest time.Duration // wait for one, or until the end without one
+	longest time.Duration // wait for a lock, or until the end without one
 	failed  int           // releases
 }
 
@@ -64,7 +64,7 @@ func (t *tally) notReleased() {
 	t.failed++
 }
 
-// count is the number of locks from one time to another.
+// count returns the number of locks from one time to another.
 func (t *tally) count(from, to time.Time) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +76,7 @@ func (t *tally) count(from, to time.Time) (n int) {
 	return n
 }
 
-// gap is the longest time without a lock of any of the tallies.
+// gap returns the longest time without a lock of any of the tallies.
 func gap(from, to time.Time, tallies ...*tally) time.Duration {
 	var all []time.Time
 	for _, t := range tallies {
@@ -137,7 +137,7 @@ func start(ctx context.Context, all ...*contender) (stop func()) {
 	return func() { cancel(); g.Wait() }
 }
 
-// alone is an error if two were inside at the same time.
+// alone returns an error if two contenders were inside at the same time.
 func (p *place) alone() error {
 	if n := p.twice.Load(); n > 0 {
 		return fmt.Errorf("%d times there were two holders", n)
@@ -145,7 +145,7 @@ func (p *place) alone() error {
 	return nil
 }
 
-// acquires waits for a key as this library does.
+// acquires waits for a key with Acquire.
 func acquires(r *redlock.Redlock, key string) locker {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		l, err := r.Acquire(ctx, key, expiry)
@@ -156,7 +156,7 @@ func acquires(r *redlock.Redlock, key string) locker {
 	}
 }
 
-// open is a Redlock with clients of its own, on addresses.
+// open returns a Redlock on these addresses, with its own clients.
 func open(addrs []string, cfg redlock.Config) (*redlock.Redlock, error) {
 	urls := make([]string, len(addrs))
 	for i, a := range addrs {
@@ -165,7 +165,7 @@ func open(addrs []string, cfg redlock.Config) (*redlock.Redlock, error) {
 	return redlock.Open(urls, cfg)
 }
 
-// addresses are where the servers are reached.
+// addresses returns the addresses of the servers.
 func addresses(servers []*redisserver.Server) (addrs []string) {
 	for _, s := range servers {
 		addrs = append(addrs, s.Addr())
@@ -181,8 +181,8 @@ func stopAll(servers []*redisserver.Server) {
 	_ = g.Wait()
 }
 
-// closeAll closes Redlocks at the same time, as one that cannot reach its masters takes
-// a while.
+// closeAll closes Redlocks at the same time, because one that cannot reach its masters takes a
+// while.
 func closeAll(all []*redlock.Redlock) error {
 	errs := make([]error, len(all))
 	var g sync.WaitGroup

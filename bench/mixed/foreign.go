@@ -17,12 +17,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// mix is clients of this library beside clients of another, who want the same key and
+// mix is clients of this library beside clients of another one, which want the same key and
 // wake nobody when they release it.
 type mix struct {
 	name        string
 	ours        int
-	hold, pause time.Duration // of ours, and of theirs but for an exact beat
+	hold, pause time.Duration // of ours, and of theirs except with an exact beat
 	theirs      int
 	of          foreigner
 }
@@ -33,7 +33,7 @@ type foreigner int
 const (
 	ofRedsync foreigner = iota
 	ofNode
-	// exactBeat is redsync that takes the key every 500 ms for 400 ms, if it can.
+	// exactBeat is redsync that takes the key every 500 ms for 400 ms, if it is free.
 	exactBeat
 )
 
@@ -51,11 +51,10 @@ var mixes = []mix{
 	{"node-1-4", 1, 300 * time.Millisecond, 300 * time.Millisecond, 4, ofNode},
 }
 
-// A client that polls makes a pause of that between two tries, as redsync does.
+// A client that polls pauses for a random time between these two, as redsync does.
 const pollMin, pollMax = 50 * time.Millisecond, 250 * time.Millisecond
 
-// foreign measures each mix with Acquire, and at the same time, with another key, with a
-// client that polls.
+// foreign measures each mix with Acquire and, at the same time on another key, with polling.
 func foreign(ctx context.Context, o options) error {
 	t := newTable(o.out, "Beside clients of other libraries",
 		fmt.Sprintf("Clients of another library and of this one want the same key. *Polls* is the same mix, at the same time with another key, where ours polls TryAcquire after random pauses of %v to %v. Each mix and its control run %d times at the same time, each with a key and clients of its own, for %v; locks are summed up, waits are the longest of all. *Share* is ours of all locks.",
@@ -93,7 +92,7 @@ func foreign(ctx context.Context, o options) error {
 	return errors.Join(errs...)
 }
 
-// side is a mix with one way of ours to wait.
+// side is a mix with one of our two ways to wait.
 type side struct {
 	ours, theirs *tally
 }
@@ -170,7 +169,7 @@ func (s side) locks() string {
 	return fmt.Sprintf("%d : %d", len(s.ours.grants), len(s.theirs.grants))
 }
 
-// polls waits for a key by random pauses.
+// polls waits for a key by polling with random pauses.
 func polls(r *redlock.Redlock, key string) locker {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		for {
@@ -186,8 +185,8 @@ func polls(r *redlock.Redlock, key string) locker {
 	}
 }
 
-// redsyncs is redsync with its defaults but for the number of tries: a contender that
-// has used them up goes on at once, as one that polls would.
+// redsyncs is redsync with its defaults, except for the number of tries. A contender that has
+// used them up goes on at once, like one that polls.
 func redsyncs(servers []*redisserver.Server, key string, options ...redsync.Option) locker {
 	pools := make([]redsyncredis.Pool, len(servers))
 	for i, s := range servers {

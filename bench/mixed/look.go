@@ -15,12 +15,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// lookMasters is how many look has, and lookDown how many of them do not answer.
+// lookMasters is the number of masters of look, and lookDown how many of them do not answer.
 const lookMasters, lookDown = 5, 2
 
-// look measures how long a release that wakes nobody goes unnoticed. Each waiter is
-// alone in the queue of its key. The releases are spread over half a minute: longer than
-// the pause between two looks.
+// look measures how long a release that wakes nobody goes unnoticed. Each waiter is alone in
+// the queue of its key. The releases are spread over half a minute, longer than the pause
+// between two looks.
 func look(ctx context.Context, o options) error {
 	t := newTable(o.out, "A release that wakes nobody",
 		fmt.Sprintf("%d waiters, each alone with a key that a client of another library holds, which releases it after %v to %v by a compare-and-delete on each of %d masters. The waiters reach all of them, or %d refuse, or %d say nothing.",
@@ -68,7 +68,7 @@ func look(ctx context.Context, o options) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// lookWay is how the masters that are down are down.
+// lookWay is one way in which masters are down.
 type lookWay struct {
 	name  string
 	links []*redisserver.Link
@@ -79,14 +79,14 @@ type lookWay struct {
 	err   error
 }
 
-// run has all waiters in one Redlock: they have nothing to do with each other.
+// run lets all waiters share one Redlock: they do not affect each other.
 func (w *lookWay) run(ctx context.Context, o options, servers []*redisserver.Server) (err error) {
 	r, err := open(w.addrs, redlock.Config{})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		for _, l := range w.links { // Close would wait for the silent
+		for _, l := range w.links { // Close would wait for the silent masters
 			l.Resume()
 		}
 		err = errors.Join(err, r.Close())
@@ -107,7 +107,7 @@ func (w *lookWay) run(ctx context.Context, o options, servers []*redisserver.Ser
 	return errors.Join(errs...)
 }
 
-// one is a key that somebody else holds for d.
+// one measures one key, which another client holds for d.
 func (w *lookWay) one(ctx context.Context, r *redlock.Redlock, clients []*redis.Client, key string, d time.Duration) error {
 	const value, theirs = "not ours", time.Hour
 	for _, c := range clients {

@@ -1,4 +1,4 @@
-// Command mixed measures what one client does to the others that want the same key:
+// Command mixed measures how one client affects the others that want the same key:
 //
 //	go -C bench run ./mixed                       everything, half an hour
 //	go -C bench run ./mixed -only sick -for 10s   one scenario; see -only
@@ -8,18 +8,17 @@
 //
 //   - sick: three clients, and a fourth that can never win, because its links are slower
 //     than its NodeTimeout, or because it reaches only a minority of the masters;
-//   - overload: a Redlock with many waits, a majority of whose masters hangs for a while;
+//   - overload: a Redlock with many waits, while a majority of its masters hangs for some time;
 //   - foreign: this library's Acquire beside redsync, node-redlock, and a client that
-//     keeps an exact beat, and for comparison the same with a client of this library that
+//     keeps an exact beat; for comparison, the same with a client of this library that
 //     polls TryAcquire;
 //   - look: a lone waiter notices a release that wakes nobody, with masters down.
 //
-// Everything runs at the same time in one process, but for node-redlock, which the
-// program installs from npm into a temporary folder. Only figures of one table are to be
-// compared with each other.
+// Everything runs at the same time in one process, except for node-redlock, which the program
+// installs from npm into a temporary folder. Compare only figures of the same table.
 //
-// The exit status is 1 if something does not run, or if two clients hold a key at the
-// same time; never because of a figure.
+// The exit status is 1 if something does not run, or if two clients hold a key at the same
+// time. It does not depend on the figures.
 package main
 
 import (
@@ -40,15 +39,15 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// options are the command line.
+// options are the values of the command line.
 type options struct {
 	only     *regexp.Regexp
 	last     time.Duration // how long each figure is measured
 	waits    int           // of overload
-	freeze   time.Duration // for how long overload's majority hangs
-	watch    time.Duration // how long overload looks on after that, at most
+	freeze   time.Duration // how long overload's majority hangs
+	watch    time.Duration // how long overload observes after that, at most
 	masters  []int         // of foreign
-	replicas int           // of each mix of foreign, each with a key of its own
+	replicas int           // of each mix of foreign, each with its own key
 	lookFor  time.Duration // how long look's waiters have waited at the first release
 	looks    int           // waiters of look
 	out      io.Writer
@@ -75,7 +74,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal kills; the servers end with this process even then.
+	// A second signal kills this process; the servers end with it even then.
 	context.AfterFunc(ctx, stop)
 	if err := toFile(ctx, o, file); err != nil {
 		fmt.Fprintln(os.Stderr, "mixed:", err)
@@ -116,7 +115,8 @@ func parse(args []string, stderr io.Writer) (o options, file string, err error) 
 	return o, file, err
 }
 
-// toFile runs the scenarios, with the tables into the file as well, if there is one.
+// toFile runs the scenarios and writes the tables to the standard output and to the file, if
+// there is one.
 func toFile(ctx context.Context, o options, file string) (err error) {
 	o.out = os.Stdout
 	if file != "" {
@@ -130,8 +130,7 @@ func toFile(ctx context.Context, o options, file string) (err error) {
 	return measure(ctx, o)
 }
 
-// measure runs what -only matches. A scenario that fails does not keep the others from
-// running.
+// measure runs what -only matches. If a scenario fails, the others still run.
 func measure(ctx context.Context, o options) error {
 	var errs []error
 	for _, s := range scenarios {
@@ -157,7 +156,7 @@ func (o options) wants(name string) bool {
 	return slices.ContainsFunc(rows(of), o.only.MatchString)
 }
 
-// rows are the names of a scenario's rows.
+// rows returns the names of a scenario's rows.
 func rows(of string) (names []string) {
 	switch of {
 	case "sick":
@@ -196,7 +195,7 @@ func (t *table) row(cells ...any) {
 
 func (t *table) end() { fmt.Fprintln(t.out) }
 
-// cell is a figure with as many digits as it is worth.
+// cell formats a figure with its significant digits.
 func cell(c any) string {
 	switch c := c.(type) {
 	case time.Duration:
@@ -216,7 +215,7 @@ func cell(c any) string {
 	return fmt.Sprint(c)
 }
 
-// progress says what is being measured.
+// progress prints what is being measured.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// quick is everything for a moment: that it runs, and who holds a key is alone.
+// quick runs everything for a moment, and checks that it runs and that holders are alone.
 func quick(t *testing.T, args ...string) (options, *bytes.Buffer) {
 	t.Helper()
 	o, _, err := parse(append([]string{

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// What npm installs: the newest of node-redlock's version 5, and the client that it needs.
+// nodePackages are the packages to install: the newest of node-redlock's version 5, and the
+// client that it needs.
 var nodePackages = []string{"redlock@5.0.0-beta.2", "ioredis@5"}
 
 //go:embed contend.mjs
@@ -57,7 +58,7 @@ func (c *nodeClient) program() string { return filepath.Join(c.dir, "contend.mjs
 
 func (c *nodeClient) remove() { _ = os.RemoveAll(c.dir) }
 
-// nodeKey is what one contender of node-redlock wants, and where it is counted.
+// nodeKey is the key of one contender of node-redlock, and the tally of its locks.
 type nodeKey struct {
 	key   string
 	tally *tally

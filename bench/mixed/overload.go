@@ -22,16 +22,16 @@ import (
 const (
 	overloadMasters = 5
 	overloadHung    = 3 // a majority
-	// probe is the pause between two tries of a key that nobody has.
+	// probe is the pause between two tries of a free key.
 	probe = 50 * time.Millisecond
-	// lot is how many waits begin together, one lot after each pause of probe.
+	// lot is how many waits begin together; a pause of probe follows each lot.
 	lot = 100
 	// held is longer than any run.
 	held = time.Hour
 )
 
-// overload has one Redlock wait for many keys, hangs a majority of its masters, and looks
-// at what becomes of keys that nobody has.
+// overload makes one Redlock wait for many keys, hangs a majority of its masters, and then
+// measures how fast the Redlock acquires free keys.
 func overload(ctx context.Context, o options) (err error) {
 	progress("overload")
 	servers, err := redisserver.Launch(overloadMasters)
@@ -79,7 +79,7 @@ func overload(ctx context.Context, o options) (err error) {
 	for _, s := range servers {
 		w.clients = append(w.clients, s.Client(func(c *redis.Options) { c.ReadTimeout = time.Hour }))
 	}
-	// The waits are quiet when each has asked for its place and looked a few times.
+	// The waits are quiet when each has a queue entry and has looked a few times.
 	if err := w.awaitQuiet(ctx, o.watch); err != nil {
 		return err
 	}
@@ -133,12 +133,12 @@ func overload(ctx context.Context, o options) (err error) {
 	return ctx.Err()
 }
 
-// periods are the ends of what is summed up.
+// periods are the ends of the periods for which figures are summed up.
 var periods = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, time.Hour,
 }
 
-// ending says when something was seen last.
+// ending says when something was last seen.
 func ending(at, last time.Duration) string {
 	switch at {
 	case 0:
@@ -151,16 +151,16 @@ func ending(at, last time.Duration) string {
 
 func waitedFor(i int) string { return fmt.Sprintf("held:%d", i) }
 
-// overloadWatch looks at the masters, and tries keys that nobody has.
+// overloadWatch observes the masters, and tries free keys.
 type overloadWatch struct {
 	servers []*redisserver.Server
 	clients []*redis.Client
 	ours    *redlock.Redlock
-	quiet   float64 // scripts a second on a master that are few: some looks, and the releases of free keys
+	quiet   float64 // scripts a second on a quiet master, at most: some looks, and releases
 	keys    atomic.Int64
 }
 
-// overloadSecond is what was seen in a second, or more if a try took longer.
+// overloadSecond is what was observed in a second, or longer if a try took longer.
 type overloadSecond struct {
 	until         time.Duration // since the masters go on
 	scripts       float64
@@ -168,7 +168,7 @@ type overloadSecond struct {
 	took          []time.Duration
 }
 
-// join sums up what ended in a period.
+// join sums up the seconds that ended in a period.
 func join(all []overloadSecond, since, until time.Duration) (sum overloadSecond) {
 	n := 0
 	for _, s := range all {
@@ -190,7 +190,7 @@ func (s overloadSecond) print(t *table, when string) {
 	t.row(when, s.scripts, s.tried, s.failed, s.took[len(s.took)/2], s.took[len(s.took)-1])
 }
 
-// second looks for a second.
+// second observes for a second.
 func (w *overloadWatch) second(ctx context.Context) (s overloadSecond, err error) {
 	before, err := w.scripts(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func (w *overloadWatch) second(ctx context.Context) (s overloadSecond, err error
 	return s, ctx.Err()
 }
 
-// after looks until all has been well for five seconds.
+// after observes until all has been well for five seconds.
 func (w *overloadWatch) after(ctx context.Context, most time.Duration) (all []overloadSecond, err error) {
 	began, well := time.Now(), 0
 	for time.Since(began) < most && well < 5 {
@@ -256,7 +256,7 @@ func (w *overloadWatch) awaitQuiet(ctx context.Context, most time.Duration) erro
 
 var evalsha = regexp.MustCompile(`cmdstat_(?:evalsha|eval):calls=(\d+)`)
 
-// scripts is how many each master has run.
+// scripts returns how many scripts each master has run.
 func (w *overloadWatch) scripts(ctx context.Context) ([]int64, error) {
 	all := make([]int64, len(w.clients))
 	for i, c := range w.clients {

@@ -13,14 +13,14 @@ import (
 
 const (
 	healthy = 3 // clients beside the sick one
-	// grip is for how long each of them holds the key; it wants it again at once.
+	// grip is how long each of them holds the key. It wants the key again at once.
 	grip = 2 * time.Millisecond
-	// A link of the client that is far away delays by so much, each way: the first by
-	// near, the last by far.
+	// near and far are the shortest and the longest delay, each way, of the links of a distant
+	// client.
 	near, far = 110 * time.Millisecond, 200 * time.Millisecond
-	// patient is the NodeTimeout of a client that is as far away and can win.
+	// patient is the NodeTimeout of a client that is as distant and can win.
 	patient = time.Second
-	// warm is for how long the healthy clients run before the sick one comes.
+	// warm is how long the healthy clients run before the sick one starts.
 	warm = time.Second
 )
 
@@ -28,9 +28,9 @@ const (
 type sickCase struct {
 	name    string
 	masters int
-	down    int  // masters that nobody reaches
+	down    int  // masters that no client reaches
 	reach   int  // masters that the sick client reaches; 0: all, over slow links
-	silent  bool // masters out of its reach say nothing; otherwise they refuse
+	silent  bool // masters out of its reach are silent; otherwise they refuse
 	fair    bool
 }
 
@@ -48,8 +48,8 @@ var sickCases = []sickCase{
 	{name: "minority-1-of-2", masters: 2, reach: 1},
 }
 
-// sick measures three clients alone, then with one that cannot win, then with one on the
-// same links that can.
+// sick measures three clients alone, then with a fourth that cannot win, and then with one
+// that can win on the same links.
 func sick(ctx context.Context, o options) error {
 	t := newTable(o.out, "One client that cannot win",
 		fmt.Sprintf("%d clients want one key, hold it for %v, and want it again at once. A fourth comes whose links take %v to %v each way, with the default NodeTimeout of 200 ms; or which reaches only some of the masters. *With* is measured for %v from its arrival, *alone* for as long without it. *Can win* is a fourth on the same slow links with a NodeTimeout of %v; of one that reached a minority, the same client once it reaches all masters.",
@@ -72,19 +72,19 @@ func sick(ctx context.Context, o options) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// scene is the masters of a case, and the sick client's links to them.
+// scene holds the masters of a case, and the sick client's links to them.
 type scene struct {
 	sickCase
 	servers []*redisserver.Server
 	links   []*redisserver.Link
 }
 
-// figures are those of one run of the clients.
+// figures are the figures of one run of the clients.
 type figures struct {
 	perSecond float64
 	gap       time.Duration
 	theirs    int      // locks of the fourth
-	whole     *figures // after the links of a fourth that reached a minority are whole
+	whole     *figures // after the links of a fourth that reached a minority are repaired
 }
 
 func (c sickCase) measure(ctx context.Context, o options, t *table) error {
@@ -129,8 +129,7 @@ func (c sickCase) measure(ctx context.Context, o options, t *table) error {
 	return nil
 }
 
-// run has the healthy clients contend for a key, and a fourth with them if it has a
-// Config.
+// run makes the healthy clients contend for a key, with a fourth if there is a Config for it.
 func (s scene) run(ctx context.Context, d time.Duration, key string, fourth *redlock.Config) (f figures, err error) {
 	var all []*redlock.Redlock
 	defer func() {
@@ -197,7 +196,7 @@ func (s scene) run(ctx context.Context, d time.Duration, key string, fourth *red
 	return f, errors.Join(err, at.alone(), ctx.Err())
 }
 
-// damage makes the links what the case says.
+// damage sets up the links as the case demands.
 func (s scene) damage() error {
 	if s.reach == 0 {
 		s.slow()
@@ -226,7 +225,7 @@ func (s scene) slow() {
 	}
 }
 
-// repair makes links whole that were cut.
+// repair repairs the links that were cut.
 func (s scene) repair() error {
 	var errs []error
 	for _, l := range s.links[s.reach:] {

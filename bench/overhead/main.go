@@ -3,14 +3,14 @@
 //	go -C bench run ./overhead            300 turns, a quarter of a minute
 //	go -C bench run ./overhead -turns 50
 //
-// It builds cmd/redlock, starts five redis-server processes on the loopback interface,
-// and runs `redlock run KEY -- true` and, for comparison, `flock FILE true`. In each turn
-// everything has its go once, in an order that changes from turn to turn: what the machine
-// does meanwhile happens to all. The bar is that a quorum of five costs less than three
-// times flock(1), which asks nobody, and a round trip to each of the five.
+// It builds cmd/redlock, starts five redis-server processes on the loopback interface, and
+// runs `redlock run KEY -- true` and, for comparison, `flock FILE true`. Each turn measures
+// everything once. The order changes from turn to turn, so that other work of the machine
+// affects all of them. The goal is that a quorum of five costs less than three times flock(1),
+// which needs no server, plus a round trip to each of the five.
 //
-// The exit status is 1 if something does not run or leaves a key on a master; never
-// because of a figure.
+// The exit status is 1 if something does not run or leaves a key on a master. It does not
+// depend on the figures.
 package main
 
 import (
@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	// nodes is how many masters there are.
+	// nodes is the number of masters.
 	nodes = 5
-	// patience is how long masters have to get rid of a lock; well below its ttl.
+	// patience is how long masters have to remove a lock; well below its ttl.
 	patience = time.Second
 )
 
@@ -42,7 +42,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal kills; the servers end with this process even then.
+	// A second signal kills this process; the servers end with it even then.
 	context.AfterFunc(ctx, stop)
 	if err := measure(ctx, *turns, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "overhead:", err)
@@ -60,7 +60,7 @@ func measure(ctx context.Context, turns int, out io.Writer) error {
 	return compare(ctx, set, turns, out)
 }
 
-// compare is measure on masters that are there.
+// compare is like measure, but uses masters that are running.
 func compare(ctx context.Context, set *masters.Set, turns int, out io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "redlock-overhead-")
 	if err != nil {

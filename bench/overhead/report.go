@@ -10,8 +10,8 @@ import (
 // times is how many flocks a lock of a quorum may cost, besides the round trips.
 const times = 3
 
-// report prints medians with quartiles, and for each way to run a command under a lock
-// whether it is below the bar.
+// report prints medians with quartiles, and for each way to run a command under a lock whether
+// it meets the goal.
 func report(out io.Writer, subjects []*subject) error {
 	var b strings.Builder
 	flock, pings := named(subjects, locked), named(subjects, trips)
@@ -37,7 +37,7 @@ func report(out io.Writer, subjects []*subject) error {
 	return err
 }
 
-// named is nil if there is no such subject.
+// named returns nil if there is no such subject.
 func named(subjects []*subject, name string) *subject {
 	for _, s := range subjects {
 		if s.name == name {

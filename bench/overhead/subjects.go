@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The subjects have names, as the report looks for some of them.
+// The names of the subjects; the report uses some of them.
 const (
 	nothing = "true"
 	locked  = "flock FILE true"
@@ -22,7 +22,7 @@ const (
 	withC   = quorate + ", with cgo"
 )
 
-// subjects are what there is to measure, and how to end it. Binaries and the file of
+// subjects returns what is measured, and a function to clean up. Binaries and the file of
 // flock(1) are in dir.
 func subjects(ctx context.Context, addrs []string, dir string) (all []*subject, done func(), err error) {
 	pinged, done, err := pings(ctx, addrs)
@@ -42,8 +42,8 @@ func subjects(ctx context.Context, addrs []string, dir string) (all []*subject, 
 		done()
 		return nil, nil, err
 	}
-	// Where there is a C compiler and nobody asks for less, the dynamic linker and
-	// libc's threads are part of the command.
+	// With a C compiler, Go links the command dynamically by default; the dynamic linker and
+	// libc's threads are then part of its cost.
 	cgo, err := output(ctx, "", "go", "env", "CGO_ENABLED")
 	if err == nil && cgo == "1" {
 		dynamic := filepath.Join(dir, "redlock-cgo")
@@ -57,7 +57,7 @@ func subjects(ctx context.Context, addrs []string, dir string) (all []*subject, 
 	return all, done, nil
 }
 
-// process runs a program to its end; its output is in the error if it fails.
+// process runs a program to its end. If it fails, its output is in the error.
 func process(name string, args ...string) func() error {
 	return func() error {
 		cmd := exec.Command(name, args...)
@@ -70,8 +70,7 @@ func process(name string, args ...string) func() error {
 	}
 }
 
-// pings asks each server, on connections that are already there, and waits for each
-// answer before it asks the next.
+// pings asks one server after the other, on connections that are already open.
 func pings(ctx context.Context, addrs []string) (run func() error, done func(), err error) {
 	var conns []net.Conn
 	done = func() {
@@ -105,7 +104,7 @@ func pings(ctx context.Context, addrs []string) (run func() error, done func(), 
 	}, done, nil
 }
 
-// build makes cmd/redlock, of the module that this one measures.
+// build builds cmd/redlock of the module that is measured.
 func build(ctx context.Context, file, env string) error {
 	root, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}", "github.com/quorumlock/redlock")
 	if err == nil {
@@ -114,7 +113,7 @@ func build(ctx context.Context, file, env string) error {
 	return err
 }
 
-// output is what a program prints, which gets env besides the environment.
+// output returns the output of a program, which runs with env added to the environment.
 func output(ctx context.Context, env, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	if env != "" {

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// subject is something that is measured, and how long it took in each turn.
+// subject is one thing that is measured, and how long it took in each turn.
 type subject struct {
 	name string
 	run  func() error
 	took []time.Duration
 }
 
-// take measures everything once in each turn. Each turn begins with another subject, so
-// that none always comes after the same load. What comes before the first turn fills
-// caches, and is not counted.
+// take measures everything once in each turn. Each turn begins with another subject, so that
+// none always follows the same load. A turn before the first fills caches and is not counted.
 func take(ctx context.Context, subjects []*subject, turns int) error {
 	for turn := range turns + 1 {
 		for i := range subjects {
@@ -36,7 +35,7 @@ func take(ctx context.Context, subjects []*subject, turns int) error {
 	return nil
 }
 
-// quantile is the q-quantile of what was measured, which must not be nothing.
+// quantile returns the q-quantile of the times. There must be at least one.
 func (s *subject) quantile(q float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(s.took))
 	return sorted[int(q*float64(len(sorted)-1)+0.5)]

@@ -6,16 +6,16 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// axis is the range of an axis and its ticks. A logarithmic axis is one of logarithms
-// whose ticks are labelled with the figures.
+// axis is the range of an axis and its ticks. The values of a logarithmic axis are logarithms;
+// its ticks are labelled with the figures.
 type axis struct {
 	min, max float64
 	ticks    []plot.Tick
 	groups   bool // ticks name groups of points and need no line
 }
 
-// extent is the least and the greatest of the positive figures that were noted; others
-// have no place on a logarithmic axis.
+// extent holds the least and the greatest positive figure noted. Other figures have no place
+// on a logarithmic axis.
 type extent struct {
 	min, max float64
 	some     bool
@@ -33,9 +33,8 @@ func (e *extent) note(figures ...float64) {
 	}
 }
 
-// logarithmic is an axis for positive figures of that extent, with some room around
-// them, or from 1 to 10 if there are none. Tens are labelled, and if there are few of
-// them twos and fives.
+// logarithmic returns an axis for positive figures of this extent, with some room around them,
+// or from 1 to 10 if there are none. It labels tens and, if these are few, twos and fives.
 func logarithmic(e extent, label func(float64) string) axis {
 	if !e.some {
 		e.note(1, 10)
@@ -63,7 +62,7 @@ func logarithmic(e extent, label func(float64) string) axis {
 	return a
 }
 
-// fromZero is a linear axis from zero to a little above limit, with labelled ticks.
+// fromZero returns a linear axis from zero to a little above limit, with labelled ticks.
 func fromZero(limit float64, label func(float64) string) axis {
 	step := math.Pow(10, math.Floor(math.Log10(limit)))
 	switch {

@@ -9,11 +9,11 @@ import (
 // bar is one line of the table of headline figures.
 type bar struct {
 	what, against string
-	aim           string // what the library is built to reach; empty if it is no promise
+	aim           string // the goal of the library; empty if there is none
 	measured      string
 }
 
-// bars are the headline figures of a run, also those it did not measure.
+// bars returns the headline figures of a run, including those it did not measure.
 func bars(m measured) []bar {
 	var all []bar
 	all = append(all, lonely(m)...)
@@ -27,7 +27,7 @@ func bars(m measured) []bar {
 
 const p50 = "p50 of acquire + release"
 
-// lonely is what a caller without company pays.
+// lonely returns the costs for a single caller.
 func lonely(m measured) []bar {
 	five := callersCell(m, 1)
 	nine := firstOr(m.where(func(c result.Cell) bool {
@@ -41,7 +41,7 @@ func lonely(m measured) []bar {
 	}
 }
 
-// crowded is what callers get done together.
+// crowded returns the throughput of many callers.
 func crowded(m measured) []bar {
 	var all []bar
 	for _, b := range []struct {
@@ -65,7 +65,7 @@ func crowded(m measured) []bar {
 	return all
 }
 
-// allocations is what a cycle costs the garbage collector, for each library.
+// allocations returns the heap objects that a cycle costs, for each library.
 func allocations(m measured) []bar {
 	var all []bar
 	cell := callersCell(m, 128)
@@ -83,7 +83,7 @@ func allocations(m measured) []bar {
 	return all
 }
 
-// crippled is what is left when two of five masters hang.
+// crippled returns the figures when two of five masters hang.
 func crippled(m measured) []bar {
 	cells := m.where(func(c result.Cell) bool {
 		return c.Scenario == result.Faults && c.Nodes == 5 && c.Hung == 2 && c.Refused == 0
@@ -106,7 +106,7 @@ func crippled(m measured) []bar {
 	return all
 }
 
-// distant is what an acquisition takes over long links.
+// distant returns the time of an acquisition over long links.
 func distant(m measured) []bar {
 	cells := m.where(func(c result.Cell) bool {
 		return c.Scenario == result.Links && c.RTT == 10*time.Millisecond
@@ -126,7 +126,7 @@ func distant(m measured) []bar {
 	return all
 }
 
-// alive is what 100,000 locks cost that are only kept.
+// alive returns the cost of 100,000 locks that are only kept alive.
 func alive(renewals []result.Renewal) []bar {
 	var ours keeping
 	for _, k := range kept(renewals) {
@@ -146,7 +146,7 @@ func alive(renewals []result.Renewal) []bar {
 	}
 }
 
-// versus is the metric of this library by that of another subject, as text.
+// versus returns the metric of this library divided by that of another subject, as text.
 func versus(m measured, c result.Cell, against result.Subject, of metric) string {
 	return times(m.ratio(place{c, result.Quorumlock}, place{c, against}, of))
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// callersCell is the cell of so many callers; one without samples if there is none.
+// callersCell returns the cell with this number of callers, or one without samples if there is
+// none.
 func callersCell(m measured, callers int) result.Cell {
 	return firstOr(m.where(func(c result.Cell) bool {
 		return c.Scenario == result.Callers && c.Callers == callers
 	}))
 }
 
-// firstOr is the first cell, or one that nobody measured.
+// firstOr returns the first cell, or one without samples if there is none.
 func firstOr(cells []result.Cell) result.Cell {
 	if len(cells) == 0 {
 		return result.Cell{}
@@ -51,7 +52,7 @@ func title(c result.Cell) string {
 	return callers
 }
 
-// condition says in words what is broken in a cell.
+// condition describes what is broken in a cell.
 func condition(c result.Cell) string {
 	number := func(n int) string {
 		if n < len(numbers) {

@@ -10,12 +10,12 @@ type inCell struct {
 
 // collection is what a plot draws of one metric.
 type collection struct {
-	subjects []identity // of which there is something to draw
+	subjects []identity // with something to draw
 	of       map[result.Subject][]inCell
 	positive extent // of all figures above zero, ranges included
 }
 
-// collect takes the metric of each subject in each cell, if it is fit to be drawn.
+// collect returns the metric of each subject in each cell, if it is fit to be drawn.
 func collect(m measured, cells []result.Cell, of metric, fit func(spread) bool) collection {
 	d := collection{of: map[result.Subject][]inCell{}}
 	for _, id := range identities {

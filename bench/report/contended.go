@@ -9,11 +9,11 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// wanted is how a key is wanted by contenders with clients of their own: a table, and a
-// line in a plot.
+// wanted is how contenders with their own clients want a key. Each has a table, and a line in
+// a plot.
 type wanted struct{ hold, think time.Duration }
 
-// what says it in words.
+// what describes it in words.
 func (w wanted) what() string {
 	held := "held for " + nanoseconds(float64(w.hold))
 	if w.hold == 0 {
@@ -25,20 +25,21 @@ func (w wanted) what() string {
 	return held + ", wanted again after " + nanoseconds(float64(w.think))
 }
 
-// isPlain says whether contenders are in one process, near the masters, each with a
-// client of its own.
+// isPlain reports whether contenders are in one process, near the masters, each with its own
+// client.
 func isPlain(c result.Cell) bool {
 	return c.Scenario == result.Contended && !c.OneClient && !c.Processes && c.RTT == 0
 }
 
-// cellsOf are the plain cells, by the number of contenders.
+// cellsOf returns the plain cells, by the number of contenders.
 func (w wanted) cellsOf(m measured) []result.Cell {
 	return m.where(func(c result.Cell) bool {
 		return isPlain(c) && c.Hold == w.hold && c.Think == w.think
 	})
 }
 
-// ways are those that were measured: without thinking and what is held longest first.
+// ways returns the ways that were measured: first those without thinking, and among these the
+// longest hold first.
 func ways(m measured) (all []wanted) {
 	for _, c := range m.where(isPlain) {
 		if w := (wanted{c.Hold, c.Think}); !slices.Contains(all, w) {
@@ -51,8 +52,8 @@ func ways(m measured) (all []wanted) {
 	return all
 }
 
-// contendedRows are the figures of a subject in a table with a column for each number
-// of contenders.
+// contendedRows are the figures of a subject in a table with a column for each number of
+// contenders.
 var contendedRows = []column{
 	{"acquisitions a second", plainText(throughput)},
 	{"of the ideal", plainText(ofIdeal)},
@@ -80,10 +81,11 @@ func timesText(of metric) func(measured, place) string {
 	return func(m measured, p place) string { return times(m.over(p, of)) }
 }
 
-// fairnessText has a digit more than other figures: what matters is near 1.
+// fairnessText has one digit more than other figures, because the values that matter are near
+// 1.
 func fairnessText(m measured, p place) string { return m.over(p, fairness).text(thousandths, "") }
 
-// byContenders is the table of one way to want the key.
+// byContenders returns the table of one way to want the key.
 func byContenders(m measured, w wanted) grid {
 	cells := w.cellsOf(m)
 	g := grid{head: []string{"subject", ""}}
@@ -107,7 +109,8 @@ func byContenders(m measured, w wanted) grid {
 	return g
 }
 
-// otherWays is the table of contenders who are far away, apart, or in one client.
+// otherWays returns the table of contenders that are distant, in separate processes, or in one
+// client.
 func otherWays(m measured) grid {
 	g := grid{head: []string{"contenders", "subject"}}
 	rows := append(slices.Clone(contendedRows), column{"gap p50 in round trips", func(m measured, p place) string {
@@ -138,7 +141,7 @@ func otherWays(m measured) grid {
 	return g
 }
 
-// contendedTables are all tables of contenders with clients of their own, as text.
+// contendedTables returns all tables of contenders with their own clients, as text.
 func contendedTables(m measured) string {
 	var b strings.Builder
 	for _, w := range ways(m) {
@@ -150,10 +153,10 @@ func contendedTables(m measured) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// upper is s with a capital letter.
+// upper returns s with a capital first letter.
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// idleWaiters is the table of callers who only wait.
+// idleWaiters returns the table of callers that only wait.
 func idleWaiters(idles []result.Idle) grid {
 	g := grid{head: []string{"waiters", "observed for", "after a wait of", "of a processor core", "commands a second and waiter"}}
 	for _, w := range idles {

@@ -6,14 +6,14 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// goal is one line of what waiting is built to reach.
+// goal is one line of the goals for waiting.
 type goal struct {
 	what, against   string
 	measured, fair  string // by default, and with Fair
 	aim, furtherAim string
 }
 
-// goals are all of them, also those that a run did not measure.
+// goals returns all goals, including those that a run did not measure.
 func goals(m measured) []goal {
 	at := func(n int, hold time.Duration) result.Cell {
 		return firstOr(m.where(func(c result.Cell) bool {
@@ -63,7 +63,7 @@ func goals(m measured) []goal {
 	return all
 }
 
-// onlyOurs is a figure that there is only for the library by default.
+// onlyOurs returns a figure that exists only for the library by default.
 func onlyOurs(text string) func(result.Subject) string {
 	return func(s result.Subject) string {
 		if s != result.Quorumlock {
@@ -73,7 +73,7 @@ func onlyOurs(text string) func(result.Subject) string {
 	}
 }
 
-// goalTable is the table of them.
+// goalTable returns the table of goals.
 func goalTable(m measured) grid {
 	g := grid{head: []string{"what", "against", "by default", "fair", "aim", "further aim"}}
 	for _, b := range goals(m) {

@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// wanting is a sample in which a cycle alone takes 1 ms and the key is held for 4.
+// wanting is a sample in which an uncontended cycle takes 1 ms and the key is held for 4.
 func wanting(n int, think time.Duration, perSecond float64) result.Sample {
 	return result.Sample{
 		Cell:    result.Cell{Scenario: result.Contended, Callers: n, Hold: 4 * time.Millisecond, Think: think},
@@ -23,8 +23,8 @@ func wanting(n int, think time.Duration, perSecond float64) result.Sample {
 	}
 }
 
-// One after the other there are 200 a second at best. Two who think for 35 ms want only
-// 50.
+// One after the other, there are 200 a second at best. Two contenders that think for 35 ms
+// want only 50.
 func TestTheIdealIsNoMoreThanIsWanted(t *testing.T) {
 	for _, c := range []struct {
 		n         int
@@ -36,7 +36,7 @@ func TestTheIdealIsNoMoreThanIsWanted(t *testing.T) {
 		require.True(t, ok)
 		assert.InDelta(t, c.want, share, 1e-9, "%+v", c)
 	}
-	// Ten contenders, each of whom takes 7 ms.
+	// Ten contenders, each of which takes 7 ms.
 	turns, ok := longestByTurns(wanting(10, 0, 100))
 	require.True(t, ok)
 	assert.InDelta(t, 1, turns, 1e-9)
@@ -56,7 +56,7 @@ func TestWithoutContentionThereAreNoFigures(t *testing.T) {
 	}
 }
 
-// What is measured of each of them stands in its line, and what is not is said.
+// Each goal has a line with its figures, or says that they were not measured.
 func TestGoals(t *testing.T) {
 	line := func(run result.Run, what string) string {
 		for line := range strings.Lines(goalTable(measure(run)).markdown()) {
@@ -81,7 +81,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// Each way to want the key has its table, with a column for each number of contenders.
+// Each way to want the key has a table, with a column for each number of contenders.
 func TestContendedTables(t *testing.T) {
 	page := written(t, synthetic())["benchmarks.md"]
 	for _, title := range []string{

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// figure writes v with three significant digits, and whole numbers in groups of three.
+// figure formats v with three significant digits, and whole numbers in groups of three.
 func figure(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -23,10 +23,10 @@ func figure(v float64) string {
 	return whole(v)
 }
 
-// thousandths writes v with three digits after the point.
+// thousandths formats v with three digits after the point.
 func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// whole writes v without a fraction, in groups of three.
+// whole formats v without a fraction, in groups of three.
 func whole(v float64) string {
 	s := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
 	var b strings.Builder
@@ -42,13 +42,13 @@ func whole(v float64) string {
 	return b.String()
 }
 
-// durations writes a spread of nanoseconds in the unit that suits its median.
+// durations formats a spread of nanoseconds in the unit that suits its median.
 func durations(s spread) string {
 	unit, name := unitOf(s.median)
 	return s.text(func(v float64) string { return figure(v / unit) }, " "+name)
 }
 
-// unitOf is the unit in which so many nanoseconds are read best.
+// unitOf returns the unit that suits this number of nanoseconds.
 func unitOf(ns float64) (unit float64, name string) {
 	switch {
 	case ns < 999.5*float64(time.Microsecond):
@@ -59,7 +59,7 @@ func unitOf(ns float64) (unit float64, name string) {
 	return float64(time.Second), "s"
 }
 
-// counted is n of what, with an s unless n is 1.
+// counted returns n of what, with an s unless n is 1.
 func counted(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -67,7 +67,7 @@ func counted(n int, what string) string {
 	return whole(float64(n)) + " " + what
 }
 
-// short writes a round figure for a tick: 500, 20k, 1M.
+// short formats a round figure for a tick: 500, 20k, 1M.
 func short(v float64) string {
 	switch {
 	case v >= 999_999:
@@ -78,19 +78,19 @@ func short(v float64) string {
 	return rounded(v)
 }
 
-// nanoseconds writes a round time, such as a tick or a ttl: 50 µs, 1 ms.
+// nanoseconds formats a round time, such as a tick or a ttl: 50 µs, 1 ms.
 func nanoseconds(v float64) string {
 	if v == 0 {
 		return "0"
 	}
-	unit, name := unitOf(v * 1.001) // 10^6 by a power may be a little less
+	unit, name := unitOf(v * 1.001) // 10^6 computed as a power may be a little less
 	if unit == float64(time.Microsecond) && v < 999 {
 		return rounded(v) + " ns"
 	}
 	return rounded(v/unit) + " " + name
 }
 
-// rounded writes a number that is round but for what floating point did to it.
+// rounded formats a number that is round except for floating-point errors.
 func rounded(v float64) string {
 	if r := math.Round(v); math.Abs(v-r) < 1e-6*math.Max(1, r) {
 		return whole(r)

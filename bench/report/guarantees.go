@@ -6,7 +6,7 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// guaranteed is what the guarantees cost that are off by default.
+// guaranteed returns the costs of the guarantees that are off by default.
 func guaranteed(m measured) []bar {
 	at := func(callers int, rtt time.Duration) result.Cell {
 		return firstOr(m.where(func(c result.Cell) bool {
@@ -34,5 +34,5 @@ func guaranteed(m measured) []bar {
 	}
 }
 
-// plain is this library as it is by default, in the same cell.
+// plain returns the place of this library with its defaults in the same cell.
 func plain(p place) place { return place{p.cell, result.Quorumlock} }

@@ -8,11 +8,11 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// numbersList is an indented list of numbers.
+// numbersList matches an indented list of numbers.
 var numbersList = regexp.MustCompile(`\[\n[-0-9.,\s]+\]`)
 
-// indented is the run as JSON, one field a line, but a list of numbers on a single one:
-// the hundred percentiles of each sample are no reading matter.
+// indented returns the run as JSON with one field on each line, and a list of numbers on a
+// single line: nobody reads the hundred percentiles of each sample.
 func indented(run result.Run) ([]byte, error) {
 	raw, err := json.MarshalIndent(run, "", " ")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// throughput is cycles by second. A turn in which nothing succeeded has one: none.
+// throughput is cycles a second. A turn in which nothing succeeded has a throughput of zero.
 func throughput(s result.Sample) (float64, bool) {
 	if s.Cycles == 0 {
 		return 0, true
@@ -24,12 +24,12 @@ func cycleP99(s result.Sample) (float64, bool)   { return latency(s, s.Cycle.P99
 func acquireP50(s result.Sample) (float64, bool) { return latency(s, s.Acquire.P50) }
 func acquireP99(s result.Sample) (float64, bool) { return latency(s, s.Acquire.P99) }
 
-// latency is a latency of a sample in nanoseconds, if anything succeeded.
+// latency returns a latency of a sample in nanoseconds, if anything succeeded.
 func latency(s result.Sample, d time.Duration) (float64, bool) {
 	return float64(d), s.Cycles > 0 && d > 0
 }
 
-// inRoundTrips is a latency by the round trip of the sample's links.
+// inRoundTrips is a latency divided by the round trip of the sample's links.
 func inRoundTrips(of metric) metric {
 	return func(s result.Sample) (float64, bool) {
 		ns, ok := of(s)

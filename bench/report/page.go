@@ -14,7 +14,7 @@ import (
 //go:embed page.md.tmpl
 var pageText string
 
-// mixed is the tables of the command bench/mixed, which writes them here (-o). A run of the
+// mixed holds the tables that the command bench/mixed writes to this file (-o). A run of the
 // comparison does not repeat them.
 //
 //go:embed mixed.md
@@ -24,7 +24,7 @@ const mixedCommand = "go -C bench run ./mixed -o report/mixed.md"
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// page is the run as Markdown.
+// page returns the run as Markdown.
 func page(m measured) ([]byte, error) {
 	run := m.run
 	table := func(of result.Scenario, first string) string {
@@ -56,7 +56,7 @@ func page(m measured) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// orNothing is the grid in Markdown, or the statement that nothing was measured.
+// orNothing returns the grid in Markdown, or the statement that nothing was measured.
 func orNothing(g grid) string {
 	if len(g.rows) == 0 {
 		return "Not measured.\n"
@@ -64,7 +64,7 @@ func orNothing(g grid) string {
 	return g.markdown()
 }
 
-// subjects is the table of what is compared.
+// subjects returns the table of the compared subjects.
 func subjects() grid {
 	g := grid{head: []string{"subject", "what it is"}}
 	for _, id := range identities {
@@ -73,7 +73,7 @@ func subjects() grid {
 	return g
 }
 
-// machine is the table of what the comparison ran on.
+// machine returns the table of the machine that the comparison ran on.
 func machine(run result.Run) grid {
 	of := run.Machine
 	g := grid{head: []string{"", ""}}

@@ -22,8 +22,8 @@ var plots = []picture{
 	{"benchmarks-commands.svg", commandsPlot},
 }
 
-// picture is one of the page's plots. Its panels stand side by side, under one legend
-// of the subjects in them.
+// picture is one of the page's plots. Its panels are side by side, under one legend of their
+// subjects.
 type picture struct {
 	file string
 	make func(measured) (panels []*plot.Plot, subjects []identity, err error)
@@ -43,7 +43,7 @@ var (
 	gridLine = draw.LineStyle{Color: color.NRGBA{0xDD, 0xDD, 0xDD, 0xFF}, Width: 0.5}
 )
 
-// render is the picture as SVG, on white, so that it can be read on a dark page too.
+// render returns the picture as SVG, on white, so that it is legible on a dark page too.
 func (p picture) render(m measured) ([]byte, error) {
 	panels, subjects, err := p.make(m)
 	if err != nil {
@@ -64,12 +64,12 @@ func (p picture) render(m measured) ([]byte, error) {
 	if _, err := svg.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// Who lacks the font shall not get one with serifs.
+	// Without the font, the browser must not fall back to one with serifs.
 	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
 }
 
-// panel is an empty plot with labelled axes and a grid at their ticks.
+// panel returns an empty plot with labelled axes and a grid at their ticks.
 func panel(title, x, y string, xs, ys axis) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = title
@@ -102,7 +102,7 @@ func panel(title, x, y string, xs, ys axis) *plot.Plot {
 	return p
 }
 
-// nothing is a plot without a figure, of what was tried in vain or never.
+// nothing returns a plot without a figure. tried says whether it was measured.
 func nothing(title, x, y string, tried bool) *plot.Plot {
 	p := panel(title, x, y, axis{max: 1}, axis{max: 1})
 	if tried {

@@ -42,7 +42,7 @@ func TestSubjectsKeepTheirColours(t *testing.T) {
 	}
 }
 
-// A dark page would otherwise shine through, and the text is dark.
+// The text is dark, so a dark page must not show through.
 func TestPlotsAreOnWhite(t *testing.T) {
 	files := written(t, synthetic())
 	for _, p := range plots {
@@ -54,7 +54,7 @@ func TestPlotsAreOnWhite(t *testing.T) {
 	}
 }
 
-// Without the whole distribution, its few percentiles are drawn.
+// Without the whole distribution, the few stored percentiles are drawn.
 func TestLatencyWithoutQuantiles(t *testing.T) {
 	s := made(alone, result.Quorumlock, 0, 100, 10_000)
 	whole := written(t, result.Run{Samples: []result.Sample{s}})["benchmarks-latency.svg"]
@@ -65,7 +65,7 @@ func TestLatencyWithoutQuantiles(t *testing.T) {
 	assert.Contains(t, few, ">quorumlock</text>")
 }
 
-// A plot shows what there is, whatever is missing beside it.
+// A plot shows the figures that there are, even if others are missing.
 func TestPlotsOfLittle(t *testing.T) {
 	for _, c := range []result.Cell{
 		{Scenario: result.Callers, Callers: 1, Nodes: 5},

@@ -8,13 +8,13 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// callersPlot is throughput by the number of callers, both logarithmic.
+// callersPlot shows throughput by the number of callers, both logarithmic.
 func callersPlot(m measured) ([]*plot.Plot, []identity, error) {
 	const x, y = "callers", "cycles a second"
 	cells := m.where(func(c result.Cell) bool {
 		return c.Scenario == result.Callers && c.Callers > 0
 	})
-	// A logarithm has no place for none; the table has.
+	// Zero has no logarithm; the table shows it.
 	d := collect(m, cells, throughput, func(s spread) bool { return s.n > 0 && s.min > 0 })
 	if len(d.subjects) == 0 {
 		return []*plot.Plot{nothing("", x, y, len(cells) > 0)}, nil, nil

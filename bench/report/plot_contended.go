@@ -9,11 +9,11 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// drawnWay is the way to want the key that plots show: the one that everybody has.
+// drawnWay is the way to want the key that plots show: the one that all subjects have.
 var drawnWay = wanted{hold: 5 * time.Millisecond}
 
-// contendedPlot is what contenders get of what they could, and how long nobody has the
-// key while they want it.
+// contendedPlot shows the share of the ideal throughput that contenders get, and how long no
+// contender has the key while they want it.
 func contendedPlot(m measured) ([]*plot.Plot, []identity, error) {
 	share := byNumber{"of the ideal acquisitions a second", ofIdeal, figure, true}
 	gap := byNumber{"p50 of the gap between holders", gapP50, nanoseconds, false}
@@ -29,7 +29,7 @@ func contendedPlot(m measured) ([]*plot.Plot, []identity, error) {
 	return panels, subjects, nil
 }
 
-// commandsPlot is what an acquisition costs the masters.
+// commandsPlot shows how many commands an acquisition costs the masters.
 func commandsPlot(m measured) ([]*plot.Plot, []identity, error) {
 	b := byNumber{"commands an acquisition", commands, short, false}
 	subjects := b.subjects(m)
@@ -42,7 +42,7 @@ type byNumber struct {
 	y        string
 	of       metric
 	label    func(float64) string
-	fromZero bool // otherwise it is logarithmic
+	fromZero bool // otherwise the axis is logarithmic
 }
 
 func (b byNumber) collect(m measured) ([]result.Cell, collection) {
@@ -50,7 +50,7 @@ func (b byNumber) collect(m measured) ([]result.Cell, collection) {
 	return cells, collect(m, cells, b.of, func(s spread) bool { return s.n > 0 && s.min > 0 })
 }
 
-// subjects are those of which there is something to draw.
+// subjects returns the subjects with something to draw.
 func (b byNumber) subjects(m measured) []identity {
 	_, d := b.collect(m)
 	return d.subjects

@@ -11,8 +11,8 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// faultsPlot is throughput under each fault, logarithmic, since a hung master costs some
-// subjects orders of magnitude. Zero has a shaded place of its own below the logarithms.
+// faultsPlot shows throughput under each fault. It is logarithmic, because a hung master costs
+// some subjects orders of magnitude. Zero has its own shaded place below the logarithms.
 func faultsPlot(m measured) ([]*plot.Plot, []identity, error) {
 	const x, y = "of five masters", "cycles a second"
 	cells := faultCells(m)
@@ -60,7 +60,7 @@ func faultsPlot(m measured) ([]*plot.Plot, []identity, error) {
 	return []*plot.Plot{p}, d.subjects, nil
 }
 
-// faultCells are the cells to draw: those with the most callers, the healthy one first.
+// faultCells returns the cells to draw: those with the most callers, the healthy one first.
 func faultCells(m measured) []result.Cell {
 	callers := 0
 	of := func(c result.Cell) bool { return c.Scenario == result.Faults }

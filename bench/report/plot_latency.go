@@ -10,11 +10,11 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// marked are the percentiles with a tick and a mark. The greatest latency is left out:
-// it says more about the length of a turn than about a lock.
+// marked are the percentiles with a tick and a mark. The greatest latency is left out, because
+// it depends more on the length of a turn than on the lock.
 var marked = []float64{0, 50, 90, 99, 99.9}
 
-// percentiles are those that are drawn.
+// percentiles returns the percentiles that are drawn.
 func percentiles() []float64 {
 	var all []float64
 	for p := range 100 {
@@ -23,11 +23,12 @@ func percentiles() []float64 {
 	return append(all, 99.9)
 }
 
-// stretched is the place of a percentile on an axis that gives each tenth of the tail
-// as much room as the one before.
+// stretched returns the place of a percentile on an axis that gives each tenth of the tail as
+// much room as the one before.
 func stretched(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
 
-// latencyPlot is the distribution of an acquisition's latency, alone and in company.
+// latencyPlot shows the distribution of an acquisition's latency, with one caller and with
+// many.
 func latencyPlot(m measured) ([]*plot.Plot, []identity, error) {
 	const x, y = "percentile", "latency of an acquisition"
 	callers := []int{1, 128}
@@ -56,7 +57,7 @@ func latencyPlot(m measured) ([]*plot.Plot, []identity, error) {
 	for i, n := range callers {
 		title, label := counted(n, "caller"), y
 		if i > 0 {
-			label = "" // the first panel's
+			label = "" // only the first panel has the label
 		}
 		if len(curves[i]) == 0 {
 			panels = append(panels, nothing(title, x, label, callersCell(m, n).Callers > 0))
@@ -73,7 +74,7 @@ func latencyPlot(m measured) ([]*plot.Plot, []identity, error) {
 	return panels, subjects, nil
 }
 
-// addCurve draws a distribution, with marks to tell it from others.
+// addCurve draws a distribution, with marks that distinguish it from others.
 func addCurve(p *plot.Plot, id identity, points []point) error {
 	var curve, marks plotter.XYs
 	for _, at := range points {
@@ -104,8 +105,8 @@ func addCurve(p *plot.Plot, id identity, points []point) error {
 	return nil
 }
 
-// acquireAt is a percentile of an acquisition's latency in nanoseconds. Without the
-// whole distribution only those few that are always there have a figure.
+// acquireAt is a percentile of an acquisition's latency in nanoseconds. Without the whole
+// distribution, only the percentiles that are always stored have a figure.
 func acquireAt(percentile float64) metric {
 	return func(s result.Sample) (float64, bool) {
 		if i := int(percentile); percentile == float64(i) && i < len(s.Acquire.Quantiles) {

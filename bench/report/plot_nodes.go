@@ -8,8 +8,8 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// nodesPlot is the median cycle of one caller by the number of masters, from zero up,
-// since the question is how many times one master's price it is.
+// nodesPlot shows the median cycle of one caller by the number of masters. It starts at zero,
+// because the question is how many times one master's cost it is.
 func nodesPlot(m measured) ([]*plot.Plot, []identity, error) {
 	const x, y = "masters", "p50 of acquire + release, one caller"
 	cells := m.where(func(c result.Cell) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// keeping is what was measured of so many locks kept alive with one ttl.
+// keeping holds the measurements of a number of locks kept alive with one ttl.
 type keeping struct {
 	locks    int
 	ttl      time.Duration

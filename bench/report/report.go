@@ -1,7 +1,6 @@
-// Package report turns the figures of a comparison into a page with tables and
-// plots, and into a table for a terminal. It measures nothing and invents nothing:
-// what has no sample is said not to be measured. One input always makes the same
-// files, byte by byte.
+// Package report turns the figures of a comparison into a page with tables and plots, and into
+// a table for a terminal. It says which figures were not measured. The same input always gives
+// the same files, byte by byte.
 package report
 
 import (
@@ -12,15 +11,14 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// Write puts the page into the existing directory dir: benchmarks.md, the run itself
-// as benchmarks.json, and the plots benchmarks-latency.svg, benchmarks-callers.svg,
+// Write writes the page into the existing directory dir: benchmarks.md, the run itself as
+// benchmarks.json, and the plots benchmarks-latency.svg, benchmarks-callers.svg,
 // benchmarks-nodes.svg, benchmarks-faults.svg, benchmarks-contended.svg and
-// benchmarks-commands.svg. Files that are there already are
-// replaced.
+// benchmarks-commands.svg. It replaces existing files.
 //
-// If the run cannot be rendered (a figure is no finite number), nothing is written. If
-// a file cannot be written, those before it in this order are new and the others are
-// as they were.
+// If the run cannot be rendered (a figure is not a finite number), Write writes nothing. If a
+// file cannot be written, the files before it in this order are new and the others are
+// unchanged.
 func Write(dir string, run result.Run) error {
 	raw, err := indented(run)
 	if err != nil {

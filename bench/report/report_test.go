@@ -25,7 +25,7 @@ var (
 	update = flag.Bool("update", false, "write the golden files anew")
 )
 
-// written is what Write makes of a run, by file name.
+// written returns the files that Write makes of a run, by name.
 func written(t *testing.T, run result.Run) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func written(t *testing.T, run result.Run) map[string]string {
 	return files
 }
 
-// summary is what Summary makes of a run.
+// summary returns the text that Summary makes of a run.
 func summary(t *testing.T, run result.Run) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -49,7 +49,7 @@ func summary(t *testing.T, run result.Run) string {
 	return b.String()
 }
 
-// The golden page does not change with what bench/mixed has measured last.
+// The golden page must not depend on the last results of bench/mixed.
 func init() { mixed = "### A table of bench/mixed\n\n| a |\n|---|\n| 1 |\n\n" }
 
 func TestWriteMakesEveryFile(t *testing.T) {
@@ -137,7 +137,7 @@ func TestWithoutSamples(t *testing.T) {
 	assert.Contains(t, summary(t, result.Run{}), "not measured")
 }
 
-// Nothing succeeded, anywhere: there are only errors to count.
+// Nothing succeeded anywhere: there are only errors to count.
 func TestOnlyErrors(t *testing.T) {
 	run := synthetic()
 	for i, s := range run.Samples {
@@ -152,8 +152,8 @@ func TestOnlyErrors(t *testing.T) {
 	assert.Contains(t, files["benchmarks-latency.svg"], ">nothing succeeded</text>")
 }
 
-// One subject has only errors, as redsync when two of five masters hang: it has a place
-// in the plot of faults, and none of its figures spoils those of others.
+// One subject has only errors, like redsync when two of five masters hang. It has a place in
+// the plot of faults, and its figures do not spoil those of others.
 func TestOneSubjectWithOnlyErrors(t *testing.T) {
 	run := synthetic()
 	for i, s := range run.Samples {
@@ -193,7 +193,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// proper checks that no file has a figure that is none, and that the plots are XML.
+// proper checks that no file has a figure that is not finite, and that the plots are XML.
 func proper(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

@@ -13,7 +13,7 @@ type place struct {
 	subject result.Subject
 }
 
-// measured is a run in which samples are found by place and round.
+// measured is a run whose samples can be found by place and round.
 type measured struct {
 	run    result.Run
 	rounds []int
@@ -21,8 +21,8 @@ type measured struct {
 	at     map[place]map[int]result.Sample
 }
 
-// measure sorts the samples of run. If a place was measured twice in a round, the later
-// sample counts.
+// measure sorts the samples of run. If a place was measured twice in a round, the later sample
+// counts.
 func measure(run result.Run) measured {
 	m := measured{run: run, at: map[place]map[int]result.Sample{}}
 	for _, s := range run.Samples {
@@ -51,7 +51,7 @@ func measure(run result.Run) measured {
 	return m
 }
 
-// later puts what is behind what is not.
+// later sorts false before true.
 func later(a, b bool) int {
 	switch {
 	case a == b:
@@ -65,7 +65,7 @@ func later(a, b bool) int {
 // metric takes one figure from a sample; ok is false if the sample has none.
 type metric func(result.Sample) (figure float64, ok bool)
 
-// over is the metric at p over the rounds.
+// over returns the metric at p over the rounds.
 func (m measured) over(p place, of metric) spread {
 	var s spread
 	var figures []float64
@@ -84,8 +84,8 @@ func (m measured) over(p place, of metric) spread {
 	return over
 }
 
-// ratio is the metric at p divided by that at by. It divides within each round, where
-// a machine that drifts has drifted for both, and only then looks at the spread.
+// ratio returns the metric at p divided by that at by. It divides within each round, where a
+// drift of the machine affects both, and then computes the spread.
 func (m measured) ratio(p, by place, of metric) spread {
 	var pairs int
 	var ratios []float64
@@ -99,7 +99,7 @@ func (m measured) ratio(p, by place, of metric) spread {
 		a, ok1 := of(above)
 		b, ok2 := of(below)
 		if ok1 && ok2 {
-			ratios = append(ratios, a/b) // by zero is no figure
+			ratios = append(ratios, a/b) // spreadOf ignores a division by zero
 		}
 	}
 	s := spreadOf(ratios)
@@ -116,7 +116,7 @@ func (m measured) failed(p place) (failed, all int) {
 	return failed, all
 }
 
-// where is the cells that match, in order.
+// where returns the cells that match, in order.
 func (m measured) where(match func(result.Cell) bool) []result.Cell {
 	var found []result.Cell
 	for _, c := range m.cells {
@@ -127,7 +127,7 @@ func (m measured) where(match func(result.Cell) bool) []result.Cell {
 	return found
 }
 
-// healthy is the cell that differs from c only in that nothing is broken.
+// healthy returns the cell that differs from c only in that nothing is broken.
 func (m measured) healthy(c result.Cell) result.Cell {
 	c.Hung, c.Refused = 0, 0
 	if !slices.Contains(m.cells, c) {

@@ -13,7 +13,7 @@ import (
 
 var alone = result.Cell{Scenario: result.Callers, Callers: 1, Nodes: 5}
 
-// cycles is a sample whose median cycle took so many microseconds.
+// cycles is a sample whose median cycle took us microseconds.
 func cycles(c result.Cell, s result.Subject, round, us int) result.Sample {
 	return result.Sample{
 		Cell: c, Subject: s, Round: round, Cycles: 1000, PerSecond: 1e6 / float64(us),
@@ -21,8 +21,8 @@ func cycles(c result.Cell, s result.Subject, round, us int) result.Sample {
 	}
 }
 
-// A machine that slows down threefold on the way: the ratios are 2, 1 and 4, with a
-// median of 2. That of the medians is 40 / 10 = 4.
+// The machine slows down threefold during the run. The ratios are 2, 1 and 4, with a median of
+// 2, whereas the ratio of the medians is 40 / 10 = 4.
 func TestRatiosAreTakenWithinRounds(t *testing.T) {
 	run := result.Run{Samples: []result.Sample{
 		cycles(alone, result.Quorumlock, 1, 10), cycles(alone, result.Redsync, 1, 5),
@@ -37,7 +37,7 @@ func TestRatiosAreTakenWithinRounds(t *testing.T) {
 		"| 1 caller, p50 of acquire + release | redsync | 2.00× (1.00–4.00) | ≤ 0.7× |")
 }
 
-// Rounds 2 and 4 lack one of the two; in round 3 nothing succeeded, which is said.
+// Rounds 2 and 4 lack one of the two. In round 3 nothing succeeded, which is reported.
 func TestRatiosNeedBothInARound(t *testing.T) {
 	m := measure(result.Run{Samples: []result.Sample{
 		cycles(alone, result.Quorumlock, 1, 30), cycles(alone, result.Redsync, 1, 10),
@@ -69,7 +69,7 @@ func TestHealthyIsTheSameCellUnbroken(t *testing.T) {
 	}
 	assert.Equal(t, "0.65× (0.50–0.80)", line(samples))
 
-	// Without one among the faults it is the cell of so many callers.
+	// Without a healthy cell among the faults, it is the cell with as many callers.
 	samples = slices.DeleteFunc(samples, func(s result.Sample) bool { return s.Cell == well })
 	assert.Equal(t, "0.10×", line(samples))
 }

@@ -17,7 +17,7 @@ type point struct {
 }
 
 // series draws points of one subject: a line if joined, a mark for each, and the range.
-// Figures go through scale, which has to be monotonic.
+// Figures are transformed by scale, which must be monotonic.
 type series struct {
 	of     identity
 	points []point
@@ -64,15 +64,15 @@ func (s series) addTo(p *plot.Plot) error {
 	return nil
 }
 
-// add adds what is drawn without letting it change the axes.
+// add adds plotters without letting them change the axes.
 func add(p *plot.Plot, drawn ...plot.Plotter) {
 	x, y := p.X, p.Y
 	p.Add(drawn...)
 	p.X, p.Y = x, y
 }
 
-// backToFront is the subjects in the order of drawing: the thin lines of the bounds over
-// the thick one of this library, and that over the others.
+// backToFront returns the subjects in the order of drawing: first the other libraries, then
+// the thick line of this library, then the thin lines of the bounds.
 func backToFront(subjects []identity) []identity {
 	order := func(id identity) int {
 		switch {
@@ -88,8 +88,8 @@ func backToFront(subjects []identity) []identity {
 	return sorted
 }
 
-// aside is how far a subject's points stand off their x, in steps, so that ranges of
-// several subjects do not cover each other.
+// aside returns how far a subject's points are moved from their x, in steps, so that the
+// ranges of several subjects do not cover each other.
 func aside(of identity, among []identity) float64 {
 	k := slices.IndexFunc(among, func(id identity) bool { return id.subject == of.subject })
 	return float64(k) - float64(len(among)-1)/2

@@ -12,7 +12,7 @@ type spread struct {
 	of               int // rounds in which it was measured at all
 }
 
-// spreadOf is the spread of one figure a round. What is no finite number is no figure.
+// spreadOf returns the spread of one figure a round. It ignores values that are not finite.
 func spreadOf(figures []float64) spread {
 	s := spread{of: len(figures)}
 	finite := make([]float64, 0, len(figures))
@@ -31,9 +31,9 @@ func spreadOf(figures []float64) spread {
 	return s
 }
 
-// text is the spread as "median (min–max)", each figure written by format; without the
-// range if all rounds read the same. Without a figure it is "not measured", or a dash if
-// it was and there is none.
+// text returns the spread as "median (min–max)", with each figure formatted by format. It
+// omits the range if all rounds read the same. Without a figure it returns "not measured", or
+// a dash if it was measured but gave none.
 func (s spread) text(format func(float64) string, unit string) string {
 	switch {
 	case s.of == 0:
@@ -48,8 +48,7 @@ func (s spread) text(format func(float64) string, unit string) string {
 	return t
 }
 
-// span is the range in brackets, with the number of rounds that it is of if some gave
-// no figure.
+// span returns the range in brackets. If some rounds gave no figure, it adds how many did.
 func (s spread) span(format func(float64) string) string {
 	t := "(" + format(s.min) + "–" + format(s.max)
 	if s.n < s.of {

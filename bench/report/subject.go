@@ -10,12 +10,12 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// identity is how a subject is told apart on the page and in every plot.
+// identity is how a subject looks on the page and in every plot.
 type identity struct {
 	subject result.Subject
 	what    string // for the page's list of subjects
 	library bool   // takes locks; the others are bounds, each for some cells only
-	variant bool   // this library with what is off by default; in its own scenario only
+	variant bool   // this library with options that are off by default; in its own scenario only
 
 	colour color.NRGBA
 	width  vg.Length
@@ -23,9 +23,8 @@ type identity struct {
 	glyph  draw.GlyphDrawer
 }
 
-// identities are the subjects, in the order of tables and legends. The colours are
-// those of Okabe and Ito, which people who see few colours can tell apart; shapes and
-// dashes differ as well.
+// identities are the subjects, in the order of tables and legends. The colours are those of
+// Okabe and Ito, which colour-blind people can tell apart; shapes and dashes differ as well.
 var identities = []identity{
 	{
 		subject: result.Quorumlock, library: true,
@@ -94,23 +93,23 @@ var identities = []identity{
 	},
 }
 
-// line is the style of the subject's lines.
+// line returns the style of the subject's lines.
 func (id identity) line() draw.LineStyle {
 	return draw.LineStyle{Color: id.colour, Width: id.width, Dashes: id.dashes}
 }
 
-// bar is the style of the subject's ranges.
+// bar returns the style of the subject's ranges.
 func (id identity) bar() draw.LineStyle {
 	return draw.LineStyle{Color: id.colour, Width: 1}
 }
 
-// mark is the style of the subject's points.
+// mark returns the style of the subject's points.
 func (id identity) mark() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: id.colour, Radius: 4, Shape: id.glyph}
 }
 
-// polygon is a filled glyph with so many corners, turned by an angle in radians from
-// where one points up.
+// polygon is a filled glyph with some corners. turn, in radians, rotates it from the position
+// in which one corner points up.
 type polygon struct {
 	corners int
 	turn    float64

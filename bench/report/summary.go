@@ -9,8 +9,8 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// Summary writes the run to w as plain text for a terminal: the headline figures, and
-// then each scenario. An error is that of w.
+// Summary writes the run to w as plain text for a terminal: the headline figures, and then
+// each scenario. It returns the error of w.
 func Summary(w io.Writer, run result.Run) error {
 	m := measure(run)
 	var b strings.Builder
@@ -43,7 +43,7 @@ func Summary(w io.Writer, run result.Run) error {
 	return err
 }
 
-// contendedSummary is what was measured of callers who want one key, if it was.
+// contendedSummary writes the figures of callers that want one key, if there are any.
 func contendedSummary(m measured, b *strings.Builder) {
 	all := ways(m)
 	if others := otherWays(m); len(all)+len(others.rows)+len(m.run.Idles) > 0 {

@@ -8,8 +8,7 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// synthetic is a whole run of figures that are made up but of a likely shape, the same
-// at every call.
+// synthetic is a whole run of figures that are invented but likely, the same at every call.
 func synthetic() result.Run {
 	rng := rand.New(rand.NewPCG(1, 2))
 	run := result.Run{
@@ -140,7 +139,7 @@ func made(c result.Cell, s result.Subject, round int, us, perSecond float64) res
 	}
 }
 
-// contendedCells are cells of every kind in which all want one key.
+// contendedCells are cells of every kind in which all callers want one key.
 func contendedCells() (cells []result.Cell) {
 	const far = 10 * time.Millisecond
 	one := result.Cell{Scenario: result.Contended, Nodes: 5}
@@ -160,8 +159,8 @@ func contendedCells() (cells []result.Cell) {
 	return append(cells, apart, away, together)
 }
 
-// wants is a sample of callers who want one key: its gap is one and a half of a cycle
-// alone, which takes 400 µs more than two round trips, by slower.
+// wants is a sample of callers that want one key. An uncontended cycle takes 400 µs plus two
+// round trips, times slower, and the gap is one and a half cycles.
 func wants(c result.Cell, s result.Subject, round int, slower float64) result.Sample {
 	times := func(d time.Duration, x float64) time.Duration { return time.Duration(float64(d) * x) }
 	alone := times(400*time.Microsecond+2*c.RTT, slower)

@@ -13,8 +13,8 @@ type grid struct {
 	rows [][]string
 }
 
-// markdown is the grid in Markdown. Cells are escaped, so that a bar in one does not
-// end it.
+// markdown returns the grid in Markdown. It escapes bars, so that a bar in a cell does not end
+// the cell.
 func (g grid) markdown() string {
 	var b strings.Builder
 	line := func(row []string) {
@@ -47,19 +47,19 @@ func latencyColumn(head string, of metric) column {
 	return column{head, func(m measured, p place) string { return durations(m.over(p, of)) }}
 }
 
-// healthyColumn is a metric by that of the same subject when nothing is broken.
+// healthyColumn is a metric divided by that of the same subject when nothing is broken.
 func healthyColumn(head string, of metric) column {
 	return column{head, func(m measured, p place) string {
 		return ratioText(m, p, place{m.healthy(p.cell), p.subject}, of)
 	}}
 }
 
-// withoutColumn is a metric by that of this library as it is by default.
+// withoutColumn is a metric divided by that of this library with its defaults.
 func withoutColumn(head string, of metric) column {
 	return column{head, func(m measured, p place) string { return ratioText(m, p, plain(p), of) }}
 }
 
-// ratioText is a ratio for a column; nothing for what all others are divided by.
+// ratioText returns a ratio for a column. It is empty in the row of the divisor itself.
 func ratioText(m measured, p, by place, of metric) string {
 	if p == by {
 		return ""
@@ -92,7 +92,7 @@ func failedColumn() column {
 	}}
 }
 
-// columns are those of each scenario's table.
+// columns are the columns of each scenario's table.
 var columns = map[result.Scenario][]column{
 	result.Callers: {
 		cyclesColumn(),
@@ -124,9 +124,9 @@ var columns = map[result.Scenario][]column{
 	},
 }
 
-// scenario is the table of a scenario: a row for each subject in each cell. A library
-// that was measured in some other cell of the scenario has a row that says that it was
-// not in this one. There are no rows if nothing was measured.
+// scenario returns the table of a scenario: a row for each subject in each cell. If a library
+// was measured only in other cells of the scenario, its row says that it was not measured in
+// this one. There are no rows if nothing was measured.
 func scenario(m measured, of result.Scenario, first string) grid {
 	cols := columns[of]
 	g := grid{head: []string{first, "subject"}}
@@ -163,7 +163,7 @@ func scenario(m measured, of result.Scenario, first string) grid {
 	return g
 }
 
-// liveLocks is the table of locks that are only kept alive.
+// liveLocks returns the table of locks that are only kept alive.
 func liveLocks(renewals []result.Renewal) grid {
 	g := grid{head: []string{"locks", "ttl", "observed for", "processor cores",
 		"bytes a lock", "renewals a second", "lost", "acquired in", "released in"}}
@@ -177,7 +177,7 @@ func liveLocks(renewals []result.Renewal) grid {
 	return g
 }
 
-// headlines is the table of headline figures.
+// headlines returns the table of headline figures.
 func headlines(m measured) grid {
 	g := grid{head: []string{"what", "against", "measured", "aim"}}
 	for _, b := range bars(m) {

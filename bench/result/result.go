@@ -1,5 +1,5 @@
-// Package result is what a comparison has measured: plain figures, which are
-// stored as JSON and from which package report makes the page.
+// Package result holds the figures of a comparison. They are stored as JSON, and package
+// report makes the page from them.
 package result
 
 import "time"
@@ -15,17 +15,17 @@ type Run struct {
 	Idles    []Idle `json:",omitempty"`
 }
 
-// Machine is what a comparison ran on. It says nothing that names a machine.
+// Machine describes the machine of a comparison, without anything that identifies it.
 type Machine struct {
-	CPU        string // the processor's own name
+	CPU        string // model name of the processor
 	Cores      int    // that the process may use
 	MemoryGiB  float64
 	OS, Kernel string
 	Go, Redis  string            // versions
-	Modules    map[string]string // versions of what was compared, by module path
+	Modules    map[string]string // versions of the compared modules, by module path
 }
 
-// Subject is what was measured.
+// Subject is the name of a subject.
 type Subject string
 
 const (
@@ -42,13 +42,13 @@ const (
 	Ceiling    Subject = "ceiling" // deep raw pipelines to all masters, no lock logic
 )
 
-// Scenario is what was varied.
+// Scenario is a series of measurements in which one thing varies.
 type Scenario string
 
 const (
 	Callers    Scenario = "callers"    // 1, 16, 128, 1024 of them, five healthy masters
 	Nodes      Scenario = "nodes"      // 1, 3, 5, 7, 9 masters
-	Faults     Scenario = "faults"     // of five masters some hang or refuse
+	Faults     Scenario = "faults"     // some of five masters hang or refuse
 	Links      Scenario = "links"      // round trips of 1, 10, 50 ms
 	Guarantees Scenario = "guarantees" // fencing and the restart guard, near and on links
 	Contended  Scenario = "contended"  // all callers want one key
@@ -63,16 +63,16 @@ type Cell struct {
 	Refused  int           // masters that refuse connections
 	RTT      time.Duration // of the links; 0 is the loopback's own
 
-	// Of cells in which all callers want one key.
-	Hold      time.Duration `json:",omitzero"` // how long each holds it
-	Think     time.Duration `json:",omitzero"` // the pause before each wants it again
-	OneClient bool          `json:",omitzero"` // callers share one; otherwise each has its own
+	// The fields below are for cells in which all callers want one key.
+	Hold      time.Duration `json:",omitzero"` // how long each caller holds it
+	Think     time.Duration `json:",omitzero"` // the pause before each caller wants it again
+	OneClient bool          `json:",omitzero"` // callers share one client; otherwise each has its own
 	Processes bool          `json:",omitzero"` // each caller is a process
 }
 
-// Sample is one subject in one cell for one turn: so many seconds, after a
-// warm-up. In a round every subject of a cell has its turn, one after the other,
-// so that figures of one round may be divided by each other.
+// Sample is one turn of one subject in one cell: some seconds, after a warm-up. In a round,
+// all subjects of a cell have their turns one after the other, so that figures of one round
+// may be divided by each other.
 type Sample struct {
 	Cell
 	Subject Subject
@@ -82,19 +82,18 @@ type Sample struct {
 	PerSecond float64 // cycles
 	Errors    int     // cycles that failed; a subject that cannot do it has only these
 
-	// A cycle is the acquisition and the release; the latency of either is that
-	// of its call.
+	// A cycle is the acquisition and the release. Acquire is the latency of the acquisition
+	// alone.
 	Cycle, Acquire Latency
-	Allocs         float64 // heap objects for each cycle, of the whole process; 0 if not counted
+	Allocs         float64 // heap objects of the whole process for each cycle; 0 if not counted
 
-	Contention *Contention `json:",omitempty"` // where all callers want one key
+	Contention *Contention `json:",omitempty"` // set if all callers want one key
 }
 
 // Latency is a distribution.
 type Latency struct {
 	P50, P90, P99, P999, Max time.Duration
-	// Quantiles are the 0th, 1st, …, 100th percentile, for plots; of acquisitions
-	// only.
+	// Quantiles are the 0th, 1st, …, 100th percentile, for plots; only for acquisitions.
 	Quantiles []time.Duration
 }
 
@@ -102,10 +101,10 @@ type Latency struct {
 type Renewal struct {
 	Locks       int
 	TTL, For    time.Duration
-	Cores       float64 // processor time of the client, user and system, by time
+	Cores       float64 // processor time of the client, user and system, divided by time
 	PerLock     float64 // bytes of heap and stacks in use for each lock
-	PerSecond   float64 // renewals that the masters were sent, for each lock's five counted once
-	Lost        int     // locks that ended although nobody released them
+	PerSecond   float64 // renewals sent to the masters; a lock's five count as one
+	Lost        int     // locks that ended although they were not released
 	AcquireTook time.Duration
 	ReleaseTook time.Duration
 }

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	calibrations = 3  // each takes off what the one before was too slow
-	pings        = 11 // of each, of which the median counts
+	calibrations = 3  // each corrects the error of the one before
+	pings        = 11 // in each calibration, of which the median counts
 )
 
-// delay is what a link must hold bytes back so that a PING through it takes rtt.
-// The timers that release the bytes are late, by up to a millisecond where the
-// process is idle, and the proxy and the server take their time too; a cell that
-// said 10 ms and took 11 would blame the subjects for it. It is found once for
-// each rtt.
+// delay returns how long a link must hold bytes back so that a PING through it takes rtt. The
+// timers that release the bytes are late, by up to a millisecond in an idle process, and the
+// proxy and the server take time too. Without a correction, a cell labelled 10 ms might take
+// 11, and its subjects would seem slower. The delay is measured once for each rtt.
 func (r *Runner) delay(link *redisserver.Link, rtt time.Duration) (time.Duration, error) {
 	if d, ok := r.delays[rtt]; ok || rtt == 0 {
 		return d, nil
@@ -45,7 +44,7 @@ func (r *Runner) delay(link *redisserver.Link, rtt time.Duration) (time.Duration
 	return d, nil
 }
 
-// ping is the median of some round trips.
+// ping returns the median of some round trips.
 func ping(c net.Conn) (time.Duration, error) {
 	took := make([]time.Duration, pings)
 	replies := bufio.NewReader(c)

@@ -1,5 +1,5 @@
-// Package scenario says what is compared with what, and does it: cells in which
-// one thing varies, and in each of them the subjects in turn.
+// Package scenario defines what is compared, and runs it: cells in which one thing varies, and
+// in each cell the subjects in turn.
 package scenario
 
 import (
@@ -12,17 +12,16 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// Cell is a point of a scenario and who is measured there.
+// Cell is a point of a scenario and the subjects that are measured there.
 type Cell struct {
 	result.Cell
 	Subjects []result.Subject
-	// Linked cells go through links. So do all whose figures may be divided by
-	// theirs.
+	// Linked cells go through links. So do all cells whose figures may be divided by theirs.
 	Linked bool
 }
 
-// String is what -only is matched against: the scenario, callers, nodes, what is
-// wrong, and how one key is wanted.
+// String returns the text that -only is matched against: the scenario, callers, nodes, faults,
+// and how one key is wanted.
 func (c Cell) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/c=%d/n=%d", c.Scenario, c.Callers, c.Nodes)
@@ -61,7 +60,7 @@ var (
 	ours    = []result.Subject{result.Quorumlock, result.Fenced, result.Guarded, result.Both}
 )
 
-// Cells lists all cells that only matches, in the order of a round.
+// Cells returns all cells that only matches, in the order of a round.
 func Cells(only *regexp.Regexp) []Cell {
 	var cells []Cell
 	for _, list := range [][]Cell{byCallers(), byNodes(), byFaults(), byLinks(), byGuarantees(), byContenders()} {
@@ -74,8 +73,8 @@ func Cells(only *regexp.Regexp) []Cell {
 	return cells
 }
 
-// byCallers has the floor where there is one caller, and the ceiling where there
-// are so many that a lock could come near it.
+// byCallers includes the floor with one caller, and the ceiling with so many callers that a
+// lock could come near it.
 func byCallers() (cells []Cell) {
 	for _, callers := range []int{1, 16, 128, 1024} {
 		c := Cell{Cell: result.Cell{Scenario: result.Callers, Callers: callers, Nodes: usual}}
@@ -135,7 +134,7 @@ func byLinks() (cells []Cell) {
 	return cells
 }
 
-// byGuarantees has what is off by default beside what is not.
+// byGuarantees compares options that are off by default with the defaults.
 func byGuarantees() (cells []Cell) {
 	for _, at := range []struct {
 		callers int
@@ -152,16 +151,15 @@ func byGuarantees() (cells []Cell) {
 	return cells
 }
 
-// rotated is the order in which subjects have their turns: everybody is first at
-// times, so that nobody always runs on what another has left in caches and
-// sockets.
+// rotated returns the order in which subjects have their turns. It changes from round to
+// round, so that no subject always runs on the caches and sockets that the same one has left.
 func rotated(subjects []result.Subject, round int) []result.Subject {
 	by := round % len(subjects)
 	return slices.Concat(subjects[by:], subjects[:by])
 }
 
-// Quick is what of the cells shows in little time that everything works. Who dials
-// thousands of connections is left out among a thousand callers.
+// Quick returns the cells that show in little time that everything works. Among a thousand
+// callers, it leaves out subjects that dial thousands of connections.
 func Quick(cells []Cell) (quick []Cell) {
 	for _, c := range cells {
 		if c.RTT > quickRTT {

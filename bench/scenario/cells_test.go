@@ -60,8 +60,7 @@ func TestEverybodyIsFirstInSomeRound(t *testing.T) {
 	assert.Len(t, first, len(everybody))
 }
 
-// The fences of a turn are not in the way of the next, and hide nothing that another
-// subject leaves.
+// The fences of a turn do not hinder the next, and hide no key that another subject leaves.
 func TestTurnsWithFencesLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs redis-server; left out with -short")
@@ -90,7 +89,7 @@ func TestTurnsWithFencesLeaveNothing(t *testing.T) {
 	}
 	require.Empty(t, problems)
 
-	// What begins like a fence is a fence only to those who have some.
+	// A key that begins like a fence counts as one only for subjects with fences.
 	require.NoError(t, set.Client(0).Set(t.Context(), "redlock:fence:{a}", 1, time.Hour).Err())
 	spec, err := subject.Of(result.Fenced)
 	require.NoError(t, err)
@@ -102,8 +101,8 @@ func TestTurnsWithFencesLeaveNothing(t *testing.T) {
 	require.NoError(t, set.AwaitEmpty(t.Context(), 0))
 }
 
-// Masters that hang or refuse do so for one turn only, and what that turn leaves
-// behind is gone before the next.
+// Masters hang or refuse for one turn only. Keys that the turn leaves behind are deleted
+// before the next.
 func TestTurnsBesideFaultsLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs redis-server; left out with -short")

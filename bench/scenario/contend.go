@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// contend is a turn of a subject in a cell in which all want one key.
+// contend makes a turn of a subject in a cell in which all callers want one key.
 func (r *Runner) contend(ctx context.Context, cell Cell, name result.Subject, round int) (sample result.Sample, err error) {
 	spec, err := subject.Of(name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Runner) contend(ctx context.Context, cell Cell, name result.Subject, ro
 	return outcome.Sample(cell.Cell, name, round), err
 }
 
-// together has all contenders in this process, with a client each or with one for all.
+// together runs all contenders in this process, with a client each or with one for all.
 func together(ctx context.Context, cell Cell, spec subject.Spec, addrs []string, turn contend.Turn) (o *contend.Outcome, closeAll func() error, err error) {
 	var lockers []subject.Locker
 	closeAll = func() error {
@@ -88,8 +88,8 @@ func together(ctx context.Context, cell Cell, spec subject.Spec, addrs []string,
 	return o, closeAll, err
 }
 
-// contention is how long a turn is: long enough for eight acquisitions of each
-// contender at what one may take, but for a thousand, who are not counted one by one.
+// contention returns how long a turn is: long enough for eight acquisitions by each contender.
+// The thousand callers of one client are not counted individually, so their turn is shorter.
 func contention(turn time.Duration, cell Cell) time.Duration {
 	const least = 300 * time.Millisecond
 	if cell.OneClient {
@@ -99,5 +99,5 @@ func contention(turn time.Duration, cell Cell) time.Duration {
 	return max(turn, least, time.Duration(8*cell.Callers)*one)
 }
 
-// isOurs says whether a subject is this library, however it is configured.
+// isOurs reports whether a subject is this library, by default or with Fair.
 func isOurs(name result.Subject) bool { return name == result.Quorumlock || name == result.Fair }

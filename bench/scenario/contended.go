@@ -8,12 +8,12 @@ import (
 	"github.com/quorumlock/redlock/bench/subject"
 )
 
-// think is the pause of contenders who do something else in between.
+// think is the pause of contenders that do something else in between.
 const think = 20 * time.Millisecond
 
-// byContenders has everybody where each holds the key for longest, which is what locks
-// are for, and fewer where the cell only completes a picture of this library: beside
-// one who thinks, and where the key is held for no time at all.
+// byContenders includes all subjects where each holds the key for longest, which is what locks
+// are for. It includes fewer in cells that only complete the picture of this library: those in
+// which contenders think, or hold the key for no time at all.
 func byContenders() (cells []Cell) {
 	for _, pause := range []time.Duration{0, think} {
 		for _, hold := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
@@ -49,13 +49,13 @@ func contended(n int) Cell {
 	return Cell{Cell: result.Cell{Scenario: result.Contended, Callers: n, Nodes: usual}}
 }
 
-// waiting is those of the names that can wait.
+// waiting returns those of the names that can wait.
 func waiting(names ...result.Subject) []result.Subject {
 	can := subject.Waiting()
 	return slices.DeleteFunc(names, func(s result.Subject) bool { return !slices.Contains(can, s) })
 }
 
-// quickContended says whether a cell is one of the few that show that contention works.
+// quickContended reports whether a cell is one of the few that show that contention works.
 func quickContended(c Cell) bool {
 	switch {
 	case c.OneClient, c.Processes, c.RTT > 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/internal/redisserver"
 )
 
-// A turn is long enough for eight acquisitions of each, but for a thousand.
+// A turn is long enough for eight acquisitions by each contender, except with a thousand.
 func TestManyContendersHaveLongerTurns(t *testing.T) {
 	of := func(n int, hold time.Duration) time.Duration {
 		c := contended(n)
@@ -29,8 +29,8 @@ func TestManyContendersHaveLongerTurns(t *testing.T) {
 	assert.Equal(t, 900*time.Millisecond, contention(900*time.Millisecond, together))
 }
 
-// Where contenders hold the key for 5 ms and want it again at once everybody who can wait
-// is compared.
+// All subjects that can wait are compared where contenders hold the key for 5 ms and want it
+// again at once.
 func TestEverybodyWhoCanWaitContends(t *testing.T) {
 	cells := Cells(regexp.MustCompile("^contended/c=16/n=5/hold=5ms/think=0s$"))
 	require.Len(t, cells, 1)

@@ -6,15 +6,14 @@ import (
 	"github.com/quorumlock/redlock/internal/redisserver"
 )
 
-// path is the way to a cell's masters, and what goes wrong on it. A hung master
-// is one whose link stalls: it accepts connections and bytes, also of the
-// connections that exist, and never answers.
+// path holds the links to a cell's masters, and their faults. A hung master is one whose link
+// stalls: it accepts connections and bytes, on existing connections too, and never answers.
 type path struct {
 	links         []*redisserver.Link
 	hung, refused []*redisserver.Link
 }
 
-// addrs are what a cell's subjects dial.
+// addrs returns the addresses that a cell's subjects dial.
 func (r *Runner) addrs(cell Cell) ([]string, error) {
 	if !cell.Linked {
 		return r.Masters.Addrs(cell.Nodes), nil
@@ -38,7 +37,7 @@ func (r *Runner) path(cell Cell) (p path, err error) {
 	if p.links, err = r.Masters.Links(cell.Nodes); err != nil {
 		return p, err
 	}
-	// The last masters have the fault: of equal ones any will do.
+	// The last masters have the fault; all masters are equal.
 	healthy := cell.Nodes - cell.Hung - cell.Refused
 	p.hung = p.links[healthy : healthy+cell.Hung]
 	p.refused = p.links[healthy+cell.Hung:]
@@ -47,7 +46,7 @@ func (r *Runner) path(cell Cell) (p path, err error) {
 		return p, err
 	}
 	for _, l := range p.links {
-		// All on the way there: the timer that holds bytes back varies, and
+		// The whole delay is in one direction: the timer that holds bytes back varies, and
 		// this way only once in a round trip.
 		l.Delay(delay)
 	}
@@ -56,7 +55,7 @@ func (r *Runner) path(cell Cell) (p path, err error) {
 
 func (p path) any() bool { return len(p.hung)+len(p.refused) > 0 }
 
-// begin lets the fault begin, also for the connections that exist.
+// begin starts the fault, for existing connections too.
 func (p path) begin() error {
 	for _, l := range p.hung {
 		l.Stall()
@@ -68,7 +67,7 @@ func (p path) begin() error {
 	return nil
 }
 
-// end makes the path whole and quick again.
+// end removes the fault and the delay.
 func (p path) end() error {
 	var errs []error
 	for _, l := range p.links {

@@ -19,21 +19,20 @@ import (
 type Runner struct {
 	Masters *masters.Set
 	Turn    time.Duration // of one subject in one cell
-	// Cut is when a turn beside a fault ends whatever hangs. Some subjects
-	// need seconds for one cycle there.
+	// Cut is the time at which a turn with a fault ends, whatever hangs. Some subjects need
+	// seconds for one cycle there.
 	Cut time.Duration
-	// Contender is the flag that makes this program one contender; see
-	// [contend.Processes].
+	// Contender is the flag that makes this program one contender; see [contend.Processes].
 	Contender string
 	Progress  io.Writer
-	// Problem is told of each wrong answer: of what should hold and does not.
+	// Problem is called for each wrong answer.
 	Problem func(error)
 
 	turns  int
 	delays map[time.Duration]time.Duration // of links, by round trip
 }
 
-// Nodes is the number of masters that the cells need.
+// Nodes returns the number of masters that the cells need.
 func Nodes(cells []Cell) (n int) {
 	for _, c := range cells {
 		n = max(n, c.Nodes)
@@ -41,8 +40,8 @@ func Nodes(cells []Cell) (n int) {
 	return n
 }
 
-// Check takes every subject through a lock, on every number of masters and on
-// every path that the cells have. It says how many such checks there were.
+// Check takes every subject through a lock, on every number of masters and every path that the
+// cells have. It returns how many such checks there were.
 func (r *Runner) Check(ctx context.Context, cells []Cell) (checked int, err error) {
 	seen := make(map[string]bool)
 	for _, cell := range cells {
@@ -72,8 +71,8 @@ func (r *Runner) Check(ctx context.Context, cells []Cell) (checked int, err erro
 	return checked, nil
 }
 
-// Round gives every subject its turn in every cell. What has been measured when
-// an error ends it is returned too.
+// Round gives every subject its turn in every cell. If an error ends it, it also returns the
+// samples so far.
 func (r *Runner) Round(ctx context.Context, cells []Cell, round int) (samples []result.Sample, err error) {
 	for _, cell := range cells {
 		var line []string
@@ -98,8 +97,8 @@ func (r *Runner) Round(ctx context.Context, cells []Cell, round int) (samples []
 	return samples, nil
 }
 
-// turn opens a subject, so that it is alone in the process, measures it, and
-// looks at what it has left on the masters.
+// turn opens a subject, so that it is alone in the process, measures it, and checks what it
+// has left on the masters.
 func (r *Runner) turn(ctx context.Context, cell Cell, name result.Subject, round int) (sample result.Sample, err error) {
 	spec, err := subject.Of(name)
 	if err != nil {
@@ -119,7 +118,7 @@ func (r *Runner) turn(ctx context.Context, cell Cell, name result.Subject, round
 		return sample, err
 	}
 	if len(spec.Stays) > 0 {
-		// After Close, when all has been answered: an answer may bring another key.
+		// After Close, when all commands have been answered: an answer may add another key.
 		defer func() { err = errors.Join(err, r.Masters.Flush(ctx)) }()
 	}
 	closed := false
@@ -134,7 +133,7 @@ func (r *Runner) turn(ctx context.Context, cell Cell, name result.Subject, round
 	if fault.any() {
 		turn.Limit = r.Cut
 		turn.Begin = func() error {
-			// What was sent before the fault is not to be stuck in it.
+			// Commands that were sent before the fault must not be stuck in it.
 			if err := r.empty(ctx, cell, spec); err != nil {
 				return err
 			}
@@ -156,8 +155,7 @@ func (r *Runner) turn(ctx context.Context, cell Cell, name result.Subject, round
 	if err := fault.end(); err != nil {
 		return sample, err
 	}
-	// A lock that finds its masters again tidies up there, so it is left open
-	// until it has.
+	// A lock that reaches its masters again cleans up there. Close it only after that.
 	err = r.empty(ctx, cell, spec)
 	closed = true
 	if e := locker.Close(); e != nil && !fault.any() {
@@ -176,14 +174,12 @@ func run(ctx context.Context, l subject.Locker, t load.Turn) (*load.Outcome, err
 	return load.Run(ctx, l, t)
 }
 
-// empty waits until the masters have no key any more, but for those that are to stay.
-// Keys that are left are an error, unless it is the subject's way to leave some; then
-// they are told of. Either way they are deleted, or they would be in the next
-// subject's way.
+// empty waits until the masters have only keys that are to stay. Other keys are an error,
+// unless the subject leaves some by design; then they are only reported. In both cases empty
+// deletes them, because they would hinder the next subject.
 //
-// What a hung master was sent on a connection that was given up it may execute when it
-// goes on, after the release that came on another one. Such a key lives until its ttl,
-// and no longer.
+// A hung master may later execute a command from a connection that was given up, after the
+// release that came on another one. Such a key lives until its ttl, and no longer.
 func (r *Runner) empty(ctx context.Context, cell Cell, spec subject.Spec) error {
 	patience := spec.Patience()
 	switch {
@@ -206,8 +202,8 @@ func (r *Runner) empty(ctx context.Context, cell Cell, spec subject.Spec) error 
 	return err
 }
 
-// unwanted is how long it may take until nothing tells any more that somebody has
-// wanted a key.
+// unwanted is how long it may take until no key of the queue is left after all have stopped
+// wanting the lock.
 const unwanted = time.Second
 
 func firstLine(err error) string {

@@ -13,20 +13,20 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// How the ceiling uses its connections: what gave the most of depths from 64 to
-// 2048 and of one to four batches in flight.
+// How the ceiling uses its connections. These values gave the most, of depths from 64 to 2048
+// and one to four batches in flight.
 const (
-	ceilingDepth   = 1024 // SETs of a batch, and as many releases
-	ceilingBatches = 3    // in flight, each on connections of its own
+	ceilingDepth   = 1024 // SETs in a batch, and as many releases
+	ceilingBatches = 3    // in flight, each on its own connections
 )
 
-// Ceiling is the most that the masters can do: batches of SETs followed by their
-// releases, ready in memory, written as one pipeline to every master. A batch is
-// over when every master has answered all of it, and every reply has been
-// compared with what it must be; then its connections take the next. There is no
-// lock, nobody waits for a single operation, and so there is no latency to show.
+// Ceiling is the most that the masters can do: batches of SETs followed by their releases,
+// prepared in memory and written as one pipeline to every master. A batch is over when every
+// master has answered all of it and every reply has been checked. Then its connections take
+// the next batch. There is no lock and no waiting for a single operation, so there is no
+// latency to show.
 type Ceiling struct {
-	depth int // cycles of a batch
+	depth int // cycles in a batch
 	lines []*line
 }
 
@@ -47,7 +47,8 @@ var ceilingSpec = Spec{
 	Refused: is(ErrHeld),
 }
 
-// OpenCeiling opens a ceiling with batches of depth cycles, so many in flight.
+// OpenCeiling opens a ceiling with batches of depth cycles, of which the given number is in
+// flight.
 func OpenCeiling(t Target, depth, batches int) (*Ceiling, error) {
 	c := &Ceiling{depth: depth}
 	for i := range batches {
@@ -77,7 +78,7 @@ func newBatch(sha string, keys []string) (b batch) {
 	return b
 }
 
-// Close breaks the connections.
+// Close closes the connections.
 func (c *Ceiling) Close() error {
 	for _, l := range c.lines {
 		closeAll(l.conns)
@@ -85,9 +86,8 @@ func (c *Ceiling) Close() error {
 	return nil
 }
 
-// Run goes on for so long, and returns how many cycles every master has done,
-// and how many in a second. Batches that are under way at the end are finished
-// and count, with the time that they take.
+// Run runs for d, and returns how many cycles every master has done, and how many in a second.
+// Batches under way at the end are finished and count, with the time that they take.
 func (c *Ceiling) Run(d time.Duration) (cycles int, perSecond float64, err error) {
 	start := time.Now()
 	return c.run(func() bool { return time.Since(start) < d })
@@ -101,7 +101,7 @@ func (c *Ceiling) Cycles(n int) error {
 	return err
 }
 
-// run starts batches as long as it is told to, and no more after an error.
+// run starts batches while more returns true, and none after an error.
 func (c *Ceiling) run(more func() bool) (cycles int, perSecond float64, err error) {
 	var (
 		g     sync.WaitGroup
@@ -142,15 +142,15 @@ func (l *line) exchange() error {
 	return errors.Join(all...)
 }
 
-// exchange writes a batch and reads what it must answer. The replies fit into
-// the socket's buffer, so that the server never waits for their reader while the
-// writer waits for the server.
+// exchange writes a batch and reads the replies that it must get. The replies fit into the
+// socket's buffer, so the server never waits for their reader while the writer waits for the
+// server.
 func exchange(c net.Conn, b batch) error {
 	if _, err := c.Write(b.request); err != nil {
 		return err
 	}
 	got := make([]byte, len(b.reply))
-	// A refusal may be all that comes of a single reply, and is as long as one.
+	// A refusal may be the whole reply to a single command, and is as long as one.
 	n, err := io.ReadAtLeast(c, got, min(len(got), len(replyNil)))
 	if err == nil && string(got[:n]) == replyNil {
 		return ErrHeld
@@ -167,8 +167,8 @@ func exchange(c net.Conn, b batch) error {
 	return nil
 }
 
-// Caller makes single cycles of the two halves of a batch, to show that they
-// lock what a batch locks. It must not be used while Run does.
+// Caller makes single cycles of the two halves of a batch, to show that they lock as a batch
+// does. It must not be used during Run.
 func (c *Ceiling) Caller() Caller { return &ceilingCaller{line: c.lines[0]} }
 
 type ceilingCaller struct {

@@ -11,16 +11,15 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// floor is the least that one caller can wait for a majority of masters: one
-// write of ready bytes to each, one read of each, and no lock. There is no value
-// drawn, no timer, context, timeout or second connection, and a fault of any
-// master ends it. An operation returns when a majority has answered it, as a
-// lock's does; what the others answer is read while the next is under way. Every
-// reply is compared with what it must be.
+// floor is the least time that one caller can wait for a majority of masters: one write of
+// prepared bytes to each, one read from each, and no lock. It draws no value, and has no
+// timer, context, timeout or second connection; a fault of any master ends it. An operation
+// returns when a majority has answered it, like a lock's. The answers of the others are read
+// while the next operation is under way. Every reply is checked.
 //
-// The caller's goroutine writes to all; a goroutine for each master reads. With
-// a goroutine for each master that does both, a hand-over to each comes before
-// the write, and it took about a tenth longer with five masters and with nine.
+// The caller's goroutine writes to all masters; a goroutine for each master reads. If a
+// goroutine for each master did both, a hand-over to each would come before its write. That
+// took about a tenth longer with five masters and with nine.
 type floor struct {
 	conns        []net.Conn
 	sha          string
@@ -61,8 +60,8 @@ func openFloor(t Target) (*floor, error) {
 // Caller may be used by one goroutine only, whatever its number.
 func (f *floor) Caller() Caller { return f }
 
-// Close leaves nothing behind that was sent: the readers end when they have read
-// all replies.
+// Close waits until the readers have read all replies, so nothing that was sent is left
+// behind.
 func (f *floor) Close() error {
 	for _, c := range f.conns {
 		_ = c.(*net.TCPConn).CloseWrite() // the server answers what it has, and closes
@@ -78,8 +77,8 @@ func (f *floor) Acquire(_ context.Context, key string) error {
 	return f.ask(f.set.bytes)
 }
 
-// Release may be called only after an Acquire that succeeded, and Acquire after
-// a Release: a refusal ends the floor.
+// Release may be called only after an Acquire that succeeded, and Acquire only after a
+// Release: a refusal ends the floor.
 func (f *floor) Release(context.Context) error { return f.ask(f.release.bytes) }
 
 func (f *floor) ask(request []byte) error {
@@ -93,7 +92,7 @@ func (f *floor) ask(request []byte) error {
 	return <-f.done
 }
 
-// read takes one master's replies, in the order of the requests.
+// read reads one master's replies, in the order of the requests.
 func (f *floor) read(c net.Conn) {
 	want := [2]string{replyDeleted, replyOK} // by the lowest bit of the number
 	var buf [64]byte
@@ -127,8 +126,8 @@ func (f *floor) read(c net.Conn) {
 	}
 }
 
-// count adds a vote, unless the caller has left already. Whoever brings the
-// majority wakes the caller.
+// count adds a vote, unless the caller has already returned. The vote that makes the majority
+// wakes the caller.
 func (f *floor) count(number, vote uint64) {
 	for {
 		s := f.state.Load()
@@ -148,11 +147,11 @@ func (f *floor) count(number, vote uint64) {
 	}
 }
 
-// request is a command in RESP whose key is overwritten by the next of the same
-// length, which takes nanoseconds.
+// request is a command in RESP. The next key of the same length overwrites its key, which
+// takes nanoseconds.
 type request struct {
-	keys  []int // where the key begins, each time
-	size  int   // its length
+	keys  []int // each position at which the key begins
+	size  int   // the key's length
 	bytes []byte
 }
 

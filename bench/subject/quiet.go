@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Quiet makes go-redis, which four of the subjects use, log nothing, for the
-// whole process: beside a master that refuses, each attempt would be a line.
+// Quiet stops the logging of go-redis, which four of the subjects use, for the whole process.
+// With a master that refuses connections, each attempt would log a line.
 func Quiet() { redis.SetLogger(silent{}) }
 
 type silent struct{}

@@ -8,7 +8,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// quorumlock is this library as in its README: Open, and the zero Config; or with
+// quorumlock is this library as in its README, with Open and the zero Config, or with
 // guarantees that are off by default.
 type quorumlock struct {
 	*redlock.Redlock
@@ -23,12 +23,12 @@ var (
 	bothSpec       = quorumlockWith(result.Both, redlock.Config{Fencing: true, RestartGuard: guard})
 )
 
-// guard is short because the comparison starts its masters itself, and has to wait
-// until they have been up for longer. What the guard costs does not depend on it.
+// guard is short because the comparison starts its masters itself, and has to wait until their
+// uptime is longer. The cost of the guard does not depend on it.
 const guard = 3 * time.Second
 
-// What the guarantees keep on the masters: a fence for each key, and a marker for the
-// server.
+// What the guarantees keep on the masters: a fence for each key, and the server's identity
+// record.
 const (
 	fences = "redlock:fence:"
 	marker = "redlock:server"

@@ -9,8 +9,8 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// oneNode is bsm/redislock, which locks on one Redis and is lost with it: what a
-// lock costs that survives nothing. Defaults, and a pool in which nobody waits.
+// oneNode is bsm/redislock, which locks on one Redis and is lost with it. It shows the cost of
+// a lock that survives no failure. It has the defaults, and a pool in which no caller waits.
 type oneNode struct {
 	client  *redis.Client
 	locks   *redislock.Client

@@ -12,13 +12,13 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// redsyncLocker is redsync v4 on go-redis v9, a pool for each master, with the
-// defaults of both, but for
+// redsyncLocker is redsync v4 on go-redis v9, with a pool for each master and the defaults of
+// both, except for
 //
-//   - PoolSize: two connections for each caller, so that nobody waits for one,
+//   - PoolSize: two connections for each caller, so that no caller waits for one,
 //     not even behind a straggler that fail-fast has left;
-//   - WithTries(1), which changes nothing where nobody has the key;
-//   - WithExpiry, the ttl that everybody has here.
+//   - WithTries(1), which changes nothing if the key is free;
+//   - WithExpiry, the ttl that all subjects have.
 type redsyncLocker struct {
 	redsync *redsync.Redsync
 	clients []*redis.Client
@@ -35,9 +35,9 @@ var (
 		AbandonsKeys: true,
 	}
 
-	// WithFailFast lets an operation return at the majority. The call to the
-	// slowest node goes on meanwhile, on a connection of its own, and the
-	// release may overtake the SET there: the key then stays for its ttl.
+	// WithFailFast lets an operation return at the majority. The call to the slowest node
+	// continues on its own connection. The release may overtake the SET there, and then the
+	// key stays for its ttl.
 	redsyncFailFastSpec = Spec{
 		Name: result.RedsyncFF,
 		Open: func(t Target) (Locker, error) {
@@ -83,7 +83,7 @@ type redsyncCaller struct {
 	mutex  *redsync.Mutex
 }
 
-// Acquire makes a new Mutex, which is redsync's way: one holds one key.
+// Acquire makes a new Mutex, as redsync requires: each holds one key.
 func (c *redsyncCaller) Acquire(ctx context.Context, key string) error {
 	c.mutex = c.locker.redsync.NewMutex(key, c.locker.options...)
 	return c.mutex.LockContext(ctx)
@@ -95,7 +95,7 @@ func (c *redsyncCaller) Release(ctx context.Context) error {
 		return redsync.ErrFailed
 	}
 	if ok {
-		return nil // a majority; err may tell of the others
+		return nil // a majority; err may report the others
 	}
 	return err
 }

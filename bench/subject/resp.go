@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
-// releaseScript is the library's own, so that the bounds make the servers do
-// what the library makes them do. A test compares them.
+// releaseScript is the library's own script, so that the servers do the same work for the
+// bounds as for the library. A test compares the two.
 var (
 	//go:embed release.lua
 	releaseText string
@@ -23,7 +23,7 @@ var (
 	releaseScript = strings.Replace(releaseText, "--include wake.lua\n", wakeText, 1)
 )
 
-// flags is what the library keeps beside a key that somebody waits for.
+// flags is the prefix of the key that the library keeps beside a key with waiters.
 const flags = "redlock:queued:"
 
 // Replies, byte for byte.
@@ -33,11 +33,10 @@ const (
 	replyNil     = "$-1\r\n" // SET NX found the key
 )
 
-// boundValue is what the bounds store: as long as a lock's value, and the same
-// for all, as nobody competes for their keys.
+// boundValue is the value that the bounds store. It is as long as a lock's value. It is always
+// the same, because no other client competes for these keys.
 const boundValue = "0123456789abcdef0123456789abcdef"
 
-// appendCommand appends a command in RESP.
 func appendCommand(b []byte, args ...string) []byte {
 	b = fmt.Appendf(b, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -54,8 +53,8 @@ func appendRelease(b []byte, sha, key string) []byte {
 	return appendCommand(b, "EVALSHA", sha, "2", key, slot.Sibling(flags, key), boundValue)
 }
 
-// dialAll connects to every master and loads the release script there. On an
-// error no connection is left.
+// dialAll connects to every master and loads the release script there. After an error no
+// connection is left open.
 func dialAll(addrs []string) (conns []net.Conn, sha string, err error) {
 	defer func() {
 		if err != nil {

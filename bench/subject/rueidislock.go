@@ -13,17 +13,16 @@ import (
 	"github.com/quorumlock/redlock/bench/result"
 )
 
-// ownModel is rueidislock: a majority of keys in one client, here on one master,
-// not of masters. It is no quorum of independent servers, and its figures stand
-// beside the others for what they are. A held lock is renewed until it is
-// released, with a goroutine for each key; a release waits for all keys.
+// ownModel is rueidislock: a majority of keys in one client, here on one master, not a
+// majority of independent masters. Its figures are shown for comparison only. A held lock is
+// renewed until it is released, with a goroutine for each key; a release waits for all keys.
 //
-// Defaults (2 of 3 keys, client-side caching), but for
+// It has the defaults (2 of 3 keys, client-side caching), except for
 //
 //   - NoLoopTracking, which its documentation recommends from Redis 7.0.5 on;
-//   - TryNextAfter: its 20 ms for one key are less than what a key takes among a
-//     thousand callers, who would then fail instead of wait;
-//   - KeyValidity, the ttl that everybody has here.
+//   - TryNextAfter: its 20 ms for one key are less than a key takes with a thousand callers,
+//     which would then fail instead of wait;
+//   - KeyValidity, the ttl that all subjects have.
 type ownModel struct{ locker rueidislock.Locker }
 
 const ownModelKeys = 3 // 2*KeyMajority-1, by default
@@ -82,7 +81,7 @@ func (c *ownModelCaller) Acquire(ctx context.Context, key string) (err error) {
 	return err
 }
 
-// Release cannot fail: rueidislock does not say whether the lock was still held.
+// Release cannot fail: rueidislock does not report whether the lock was still held.
 func (c *ownModelCaller) Release(context.Context) error {
 	c.release()
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The bounds must make the servers do what the library does. If the library's
+// The servers must do the same work for the bounds as for the library. If the library's
 // scripts have changed, copy them here.
 func TestTheBoundsReleaseWithTheLibrarysScript(t *testing.T) {
 	for file, ours := range map[string]string{"release.lua": releaseText, "wake.lua": wakeText} {

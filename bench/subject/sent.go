@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Sent counts the commands that clients send: the requests in what they write,
-// each one of a pipeline too. It looks at the connections and not at hooks of the
-// client, which see neither a SUBSCRIBE nor what a client sends of its own accord.
+// Sent counts the commands that clients send, including each one of a pipeline. It reads the
+// bytes on the connections, because hooks of the client see neither a SUBSCRIBE nor commands
+// that a client sends by itself.
 type Sent struct{ commands atomic.Int64 }
 
-// Commands is how many it was until now. Of nobody it is none.
+// Commands returns the number of commands so far. It is 0 for a nil Sent.
 func (s *Sent) Commands() int64 {
 	if s == nil {
 		return 0
@@ -22,8 +22,7 @@ func (s *Sent) Commands() int64 {
 	return s.commands.Load()
 }
 
-// dial opens a TCP connection as go-redis does by default, and counts what is sent
-// on it.
+// dial opens a TCP connection with go-redis's defaults, and counts the commands sent on it.
 func (s *Sent) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 5 * time.Minute}
 	return s.dialWith(ctx, &d, network, addr)
@@ -37,8 +36,8 @@ func (s *Sent) dialWith(ctx context.Context, d *net.Dialer, network, addr string
 	return c, err
 }
 
-// countedConn is a TCP connection, which clients look at as such, whose requests
-// are counted.
+// countedConn is a TCP connection whose requests are counted. Clients see it as a TCP
+// connection.
 type countedConn struct {
 	*net.TCPConn
 	requests requests
@@ -50,14 +49,15 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// requests counts RESP requests in a stream: arrays of strings, cut anywhere.
+// requests counts RESP requests, which are arrays of strings, in a stream that may be cut
+// anywhere.
 type requests struct {
 	sent *atomic.Int64
 	line []byte // of a header, as far as it has been written
 	skip int    // bytes of a string that are still to come, with its end of line
 }
 
-// note reads on.
+// note parses the next bytes.
 func (r *requests) note(b []byte) {
 	for len(b) > 0 {
 		if r.skip > 0 {
@@ -77,8 +77,8 @@ func (r *requests) note(b []byte) {
 	}
 }
 
-// header is a line without its line feed: "*3\r" begins a request and "$5\r" a
-// string of it.
+// header parses a line without its line feed: "*3\r" begins a request and "$5\r" a string of
+// it.
 func (r *requests) header(line []byte) {
 	line = bytes.TrimSuffix(line, []byte{'\r'})
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/internal/redisserver"
 )
 
-// Wherever the writes cut the stream, and whatever the arguments look like.
+// The count does not depend on where writes cut the stream, or on the arguments.
 func TestRequestsAreCountedHoweverTheyAreWritten(t *testing.T) {
 	var stream []byte
 	for _, args := range [][]string{
@@ -31,8 +31,7 @@ func TestRequestsAreCountedHoweverTheyAreWritten(t *testing.T) {
 	}
 }
 
-// Every command of a pipeline counts, and so does a subscription, of which hooks are
-// not told.
+// Every command of a pipeline counts, and so does a subscription, which hooks do not see.
 func TestWhatAClientSendsIsCounted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs redis-server; left out with -short")
@@ -57,7 +56,7 @@ func TestWhatAClientSendsIsCounted(t *testing.T) {
 		_, err := p.Exec(ctx)
 		require.NoError(t, err)
 	}
-	pipeline() // go-redis has connections of their own for them
+	pipeline() // go-redis uses separate connections for pipelines
 	assert.EqualValues(t, 3, during(pipeline))
 	s := c.Subscribe(ctx, "some")
 	t.Cleanup(func() { _ = s.Close() })

@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Waiting lists the subjects that can wait for what somebody else holds.
+// Waiting lists the subjects that can wait for a held key.
 func Waiting() (names []result.Subject) {
 	for _, s := range All() {
 		if s.Wait != nil {
@@ -25,8 +25,8 @@ func Waiting() (names []result.Subject) {
 	return names
 }
 
-// waitWith opens this library as Open does, on clients that are counted: what Open
-// sets is set here too.
+// waitWith opens this library on clients whose commands are counted. It sets the same options
+// as Open.
 func waitWith(config redlock.Config, ttl time.Duration) func(Target) (Locker, error) {
 	return func(t Target) (Locker, error) {
 		nodes := make([]redis.UniversalClient, len(t.Addrs))
@@ -46,7 +46,7 @@ func waitWith(config redlock.Config, ttl time.Duration) func(Target) (Locker, er
 	}
 }
 
-// waiting is this library on clients of the comparison's.
+// waiting is this library on clients of the comparison.
 type waiting struct {
 	quorumlock
 	nodes []redis.UniversalClient
@@ -73,13 +73,13 @@ func closeClients(clients []redis.UniversalClient) error {
 	return errors.Join(errs...)
 }
 
-// waitRedsync never gives up; the pauses are its own, of 50 to 250 ms.
+// waitRedsync never gives up; its pauses of 50 to 250 ms are redsync's defaults.
 func waitRedsync(t Target) (Locker, error) {
 	return openRedsync(t, redsync.WithTries(math.MaxInt32))
 }
 
-// redislockPause is that of the examples in its documentation; it has no default but
-// to give up.
+// redislockPause is the pause in the examples of its documentation. By default it does not
+// wait.
 const redislockPause = 100 * time.Millisecond
 
 func waitRedislock(t Target) (Locker, error) {

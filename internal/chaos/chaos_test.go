@@ -14,22 +14,22 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// Exclusion holds and nothing is left behind, whatever fails within the assumptions
-// of docs/safety.md.
+// Exclusion holds and nothing is left behind, whatever fails within the assumptions of
+// docs/safety.md.
 func TestStorm(t *testing.T) { innocent(t, plain, *stormFor) }
 
-// Tokens grow although clients' clocks are hours apart: the claim of docs/safety.md
-// under "The proof that tokens grow", with its assumptions.
+// Tokens grow although clients' clocks are hours apart, as docs/safety.md claims under "The
+// proof that tokens grow", with its assumptions.
 func TestFencedStorm(t *testing.T) { innocent(t, fenced, *stormFor/3) }
 
-// With the restart guard masters may forget and be back at once: neither has a lock two
-// holders nor do tokens go back.
+// With the restart guard, masters may forget and come back at once. No lock has two holders,
+// and tokens do not go back.
 func TestGuardedStorm(t *testing.T) { innocent(t, guarded, *stormFor*2/5) }
 
-// Without the guard the same faults break the lock, so that TestGuardedStorm shows
-// something. A short storm may be lucky.
+// Without the guard, the same faults break the lock, so TestGuardedStorm proves something. A
+// short storm may be lucky.
 func TestUnguardedStorm(t *testing.T) {
-	// The fewest that 17 runs of 20 s had were 14; the first came after 8 s at the latest.
+	// In 17 runs of 20 s there were at least 14 violations, the first after 8 s at the latest.
 	const enough = 20 * time.Second
 	d := *stormFor / 3
 	storm, events, violations := ride(t, unguarded, d)
@@ -44,7 +44,7 @@ func TestUnguardedStorm(t *testing.T) {
 	}
 }
 
-// innocent is a storm that breaks no rule.
+// innocent runs a storm that must break no rule.
 func innocent(t *testing.T, terms terms, d time.Duration) {
 	t.Helper()
 	f, events, violations := ride(t, terms, d)
@@ -53,8 +53,8 @@ func innocent(t *testing.T, terms terms, d time.Duration) {
 	}
 }
 
-// ride lets a storm pass over a field, and over all that is left behind. It returns
-// what happened, and what must not have.
+// ride runs a storm over a field, and checks that nothing is left behind. It returns the
+// events and the violations.
 func ride(t *testing.T, terms terms, d time.Duration) (*storm, []history.Event, []history.Violation) {
 	require.GreaterOrEqual(t, *stormMasters, 1, "-chaos.masters")
 	require.GreaterOrEqual(t, *stormClients, 1, "-chaos.clients")
@@ -74,7 +74,7 @@ func ride(t *testing.T, terms terms, d time.Duration) (*storm, []history.Event, 
 		require.NoError(t, f.seatClient(s, 0))
 	}
 	if terms.guard > 0 {
-		f.await(history.Granted, 0) // who has just been started is in quarantine
+		f.await(history.Granted, 0) // a client that has just started is in quarantine
 	}
 
 	storm := f.rage(d)
@@ -88,9 +88,8 @@ func ride(t *testing.T, terms terms, d time.Duration) (*storm, []history.Event, 
 	return storm, events, violations
 }
 
-// A majority that forgets at once gives a lock away twice, the second time with a lower
-// token if that holder's clock is behind, and both is found: what the storms do not find
-// was not there.
+// A majority that forgets at once grants a lock twice. If the second holder's clock is behind,
+// its token is lower too. The test finds both, so what the storms do not find did not happen.
 func TestAmnesiaIsFound(t *testing.T) {
 	const masters, forgetful = 5, 3
 	terms, seed := terms{keys: 1, fencing: true, skew: time.Hour}, uint64(1)
@@ -114,7 +113,7 @@ func TestAmnesiaIsFound(t *testing.T) {
 	}
 	g.Wait()
 	for _, w := range f.seats[1].wires[forgetful:] {
-		w.Refuse() // the others would say how high the tokens are
+		w.Refuse() // the other masters would report how high the tokens are
 	}
 	require.NoError(t, f.seatClient(f.seats[1], time.Hour))
 	f.await(history.Granted, 2)

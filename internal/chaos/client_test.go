@@ -31,41 +31,40 @@ const (
 
 var keys = []string{"left", "right", "up", "down", "front", "back"}
 
-// clientConfig is what a client process is told at its start.
+// clientConfig is the configuration of a client process.
 type clientConfig struct {
-	Client int           // its number, never given twice
+	Client int           // its number, which is never reused
 	Epoch  time.Duration // of trueTime
 	Seed   uint64
 	URLs   []string
 
-	// Hold, if set, is all that the client does: it locks the key for this
-	// long and keeps it.
+	// Hold, if set, makes the client only lock the first key with this ttl, and keep it.
 	Hold time.Duration
 
 	Keys    int // how many of keys it contends for
 	Fencing bool
 	Guard   time.Duration // redlock.Config.RestartGuard
-	Ahead   time.Duration // of the machine's clock, or behind it
+	Ahead   time.Duration // of the machine's clock; negative: behind it
 }
 
-// settle is what a client is told on its standard input when the storm is over.
+// settle is the order, on a client's standard input, to finish after the storm.
 const settle = "settle\n"
 
-// abandoned is how a client exits that nobody needs any more.
+// abandoned is the exit code of a client whose parent has gone.
 const abandoned = 3
 
-// client is the process's own half of a client.
+// client is the part of a client that runs in its process.
 type client struct {
 	config clientConfig
 	clock  trueTime
 	locks  *redlock.Redlock
 	journal
 	ops   atomic.Int64
-	ended sync.WaitGroup // locks whose end has not been written down
+	ended sync.WaitGroup // locks whose end has not been recorded
 }
 
-// runClient is the process. It ends when it has settled, or at once when its
-// standard input does: then nobody is there any more.
+// runClient is the client process. It ends when it has settled, or at once when its standard
+// input ends: then its parent has gone.
 func runClient(config string) error {
 	c := &client{journal: journal{to: os.Stdout}}
 	if err := json.Unmarshal([]byte(config), &c.config); err != nil {
@@ -107,7 +106,6 @@ func runClient(config string) error {
 	return c.locks.Close()
 }
 
-// work contends for the keys, again and again, until ctx ends.
 func (c *client) work(ctx context.Context, worker int) {
 	dice := rand.New(rand.NewPCG(c.config.Seed, uint64(c.config.Client*workers+worker)))
 	for ctx.Err() == nil {
@@ -119,18 +117,18 @@ func (c *client) work(ctx context.Context, worker int) {
 		if h, err := c.acquire(ctx, key, ttl, patience); err == nil {
 			h.use(ctx, dice)
 		} else {
-			wait(ctx, upTo(dice, 20*time.Millisecond)) // what a caller does who is refused
+			wait(ctx, upTo(dice, 20*time.Millisecond)) // as a refused caller would
 		}
 	}
 }
 
-// drawTTL prefers short ones: more happens.
+// drawTTL prefers short ttls, so that more happens.
 func drawTTL(dice *rand.Rand) time.Duration {
 	part := dice.Float64()
 	return (shortestTTL + time.Duration(part*part*part*float64(longestTTL-shortestTTL))).Truncate(time.Millisecond)
 }
 
-// live shows that every key can be had once nothing fails any more.
+// live checks that every key can be locked once nothing fails any more.
 func (c *client) live() error {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
@@ -141,12 +139,12 @@ func (c *client) live() error {
 		}
 		h.release()
 	}
-	// Close would release those that were abandoned, which no event would tell.
+	// Close would release the abandoned locks, and no event would record that.
 	c.ended.Wait()
 	return nil
 }
 
-// keep locks the first key and has it when the order to settle comes.
+// keep locks the first key and holds it until the order to settle comes.
 func (c *client) keep(ctx context.Context, ttl time.Duration) error {
 	h, err := c.acquire(ctx, keys[0], ttl, hang)
 	if err != nil {
@@ -158,7 +156,7 @@ func (c *client) keep(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// acquire waits for the key for as long as patience, or tries once without any.
+// acquire waits for the key until patience is over. Without patience it tries once.
 func (c *client) acquire(ctx context.Context, key string, ttl, patience time.Duration) (*hold, error) {
 	h := &hold{client: c, key: key, ttl: ttl, op: int(c.ops.Add(1))}
 	h.tell(history.Asked, 0, nil)
@@ -184,7 +182,6 @@ func (c *client) acquire(ctx context.Context, key string, ttl, patience time.Dur
 	return h, nil
 }
 
-// wait returns after d, or when ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

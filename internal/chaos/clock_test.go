@@ -8,13 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A trueTime reads the clock that all processes of a machine share, from an
-// instant that they agree on.
+// A trueTime reads the clock that all processes of a machine share, from an instant that they
+// agree on.
 type trueTime struct{ epoch time.Duration }
 
-// monotonic is the machine's CLOCK_MONOTONIC. It is also what is behind the
-// monotonic reading of time.Now, but that one counts from a point that each process
-// chooses for itself.
+// monotonic returns the machine's CLOCK_MONOTONIC. The monotonic reading of time.Now is based
+// on it too, but counts from a point that each process chooses for itself.
 func monotonic() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
@@ -23,14 +22,14 @@ func monotonic() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// now is the time since the epoch.
+// now returns the time since the epoch.
 func (c trueTime) now() time.Duration { return monotonic() - c.epoch }
 
 // exact bounds the error of a conversion.
 const exact = 100 * time.Microsecond
 
-// of is when t is, on this clock, and never later than that: a hold that is taken
-// for shorter than it was accuses nobody who is innocent.
+// of converts t to this clock, and never to a later instant. A hold that is recorded as too
+// short causes no false accusation.
 func (c trueTime) of(t time.Time) time.Duration {
 	for {
 		before := c.now()

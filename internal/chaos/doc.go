@@ -1,33 +1,30 @@
-// Package chaos is a test: it lets client processes contend for keys on real
-// redis-server processes while masters, connections and clients fail at random,
-// and judges afterwards whether two of them ever held one key.
+// Package chaos is a test. Client processes contend for keys on real redis-server processes
+// while masters, connections and clients fail at random. Afterwards the test checks whether
+// two clients ever held one key.
 //
-// Each client is a process of its own, because that is what a lock is for and
-// because only a process can be stopped and killed. It writes down what it
-// believed and when, as history.Events on the machine's monotonic clock, which
-// all processes share; internal/history judges what they wrote.
+// Each client is a process, because locks are for processes, and because only a process can be
+// stopped and killed. It records what it believed and when, as history.Events on the machine's
+// monotonic clock, which all processes share. internal/history checks these records.
 //
-// The faults keep to what docs/safety.md assumes: a master that comes back
-// without its memory stays away for longer than the longest ttl, and what it has
-// answered is on its disk before. Everything else may fail, majorities included.
-// There are four storms:
+// The faults keep to the assumptions of docs/safety.md: a master writes what it has answered
+// to its disk first, and one that comes back without its memory stays away for longer than the
+// longest ttl. Everything else may fail, majorities included. There are four storms:
 //
 //   - plain: locks without tokens;
-//   - fenced: with tokens, and clients whose clocks are up to an hour off. No master
-//     loses its fences, which is an assumption of theirs;
-//   - guarded: with the restart guard, while masters are killed and back at once
-//     without their memory, one or two of five every 1.3 s. Clients' clocks agree as
-//     well as the order of tokens demands where fences are forgotten;
-//   - unguarded: the same without the guard. Its violations are counted, and in a run
-//     that is long enough there must be some: what the guarded one does not find was
-//     not there.
+//   - fenced: locks with tokens, and clients whose clocks are up to an hour off. No master
+//     loses its fences, which tokens assume;
+//   - guarded: with the restart guard. Every 1.3 s, one or two of five masters are killed and
+//     come back at once without their memory. Clients' clocks agree as closely as the order of
+//     tokens requires where fences are forgotten;
+//   - unguarded: the same without the guard. Its violations are counted, and a run that is
+//     long enough must have some. They show that the guarded storm would find violations.
 //
-// -chaos.for is how long the plain one lasts. The others take a third of it, the guarded
-// one two fifths, beside the quarantines at its start and end.
+// The flag -chaos.for sets how long the plain storm lasts. The others last a third of it, and
+// the guarded one two fifths, plus the quarantines at its start and end.
 //
-// The seed decides which faults are drawn, in which order. It does not decide when
-// they strike: the processes run in real time.
+// The seed decides which faults are drawn, in which order. It does not decide when they
+// strike, because the processes run in real time.
 //
-// It needs Linux: a child must die with its parent even while it is stopped, which
-// only that kernel promises.
+// The test needs Linux: a child must die with its parent even while it is stopped, and only
+// that kernel guarantees it.
 package chaos

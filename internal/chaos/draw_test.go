@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// draw is a fault that has been decided on, with all that any kind of fault needs:
-// so the sequence of draws depends on the seed and on nothing else.
+// draw is a fault that has been drawn, with all parameters of any kind of fault. The sequence
+// of draws therefore depends on the seed alone.
 type draw struct {
 	kind  *kind
-	nodes []int         // of which masters, or the wires to them
-	place int           // of which client, for faults of clients and of pairs
-	pair  bool          // the wires of that client only
-	lasts time.Duration // if it is one that lasts
+	nodes []int         // the masters, or the wires to them
+	place int           // the client, for faults of clients and of pairs
+	pair  bool          // only the wires of that client
+	lasts time.Duration // for kinds that last
 	delay time.Duration // of bytes
 	cuts  int           // of replies
-	lose  bool          // what a stall has held back
-	pause time.Duration // before the next one
+	lose  bool          // the bytes that a stall has held back
+	pause time.Duration // before the next fault
 }
 
-// drawFault rolls the dice. Mostly few masters are struck; now and then a majority.
+// drawFault draws a fault. Most faults strike few masters; now and then one strikes a
+// majority.
 func drawFault(dice *rand.Rand, kinds []kind, masters, seats int) draw {
 	d := draw{
 		kind:  drawKind(dice, kinds),
@@ -37,8 +38,8 @@ func drawFault(dice *rand.Rand, kinds []kind, masters, seats int) draw {
 	majority := masters/2 + 1
 	few := 1 + dice.IntN(max(1, masters-majority))
 	many := majority + dice.IntN(masters-majority+1)
-	// The wires of one client fail more often in a majority, and for longer: it is cut
-	// off, and may be wrong about its locks, while the others go on and can prove it.
+	// The wires of one client fail more often in a majority, and for longer. The client is cut
+	// off and may be wrong about its locks, while the others continue and can prove it.
 	odds, longer := 12, upTo(dice, longestTTL)
 	if d.pair && d.kind.wire != nil {
 		odds = 2
@@ -52,17 +53,17 @@ func drawFault(dice *rand.Rand, kinds []kind, masters, seats int) draw {
 	return d
 }
 
-// The streams of a seed's dice, beside 0 for the faults and those of the clients'
-// workers.
+// The streams of a seed's dice. Stream 0 is for the faults, and the clients' workers have
+// streams of their own.
 const (
 	forgetStream = 1 << 40
 	clockStream  = 1 << 41
 )
 
-// drawAmnesia draws which masters forget next, one or two, and after what time somebody
-// does again: with five masters, such that a majority is out of quarantine most of the
-// time. Before, the other draw keeps as many as a majority can do without from
-// everybody, so that what is granted meanwhile rests on those that forget.
+// drawAmnesia draws which masters forget next, one or two, and the pause after that. With five
+// masters, a majority is out of quarantine most of the time. Before that, gap stalls as many
+// masters as a majority can do without, so that locks granted meanwhile depend on the masters
+// that forget.
 func drawAmnesia(dice *rand.Rand, masters int) (gap, forget draw) {
 	nodes, spare := dice.Perm(masters), (masters-1)/2
 	few := 1 + dice.IntN(max(1, min(2, spare)))
@@ -87,7 +88,7 @@ func drawKind(dice *rand.Rand, kinds []kind) *kind {
 	panic("unreachable")
 }
 
-// upTo is a duration in [0, d).
+// upTo returns a duration in [0, d).
 func upTo(dice *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(dice.Int64N(int64(d)))
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// A kind of fault strikes masters, wires or clients; exactly one of the three
-// functions is set. Each returns when the fault is over, whether drawn that long or
-// cut short by the end of the storm.
+// A kind of fault strikes masters, wires or clients; exactly one of the three functions is
+// set. Each returns when the fault is over: after its time, or at the end of the storm.
 type kind struct {
 	name   string
-	weight int // how often, among the others
+	weight int // how often, relative to the others
 	master func(*storm, *master, draw) error
 	wire   func(*storm, *wire, draw) error
 	client func(*storm, *seat, draw) error
@@ -36,43 +35,42 @@ var kinds = []kind{
 	{name: "kill client", weight: 6, client: killClient},
 }
 
-// Those that not every storm has.
+// Kinds of faults that not every storm has.
 const (
 	crashes = "crash"
 	forgets = "crash and forget"
 )
 
-// amnesia is beyond what Redlock promises without the restart guard. It is not drawn
-// among the others but has a pace of its own.
+// amnesia is more than Redlock tolerates without the restart guard. It is not drawn with the
+// others, but at its own pace.
 var amnesia = kind{name: "amnesia", master: forgetAtOnce}
 
 func kindOf(name string) *kind {
 	return &kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
 }
 
-// kindsBut lists the kinds of faults without those of the names.
+// kindsBut returns the kinds of faults without those of the names.
 func kindsBut(names ...string) []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return slices.Contains(names, k.name) })
 }
 
-// crash kills a master, which comes back with its memory.
+// crash kills a master and restarts it with its memory.
 func crash(s *storm, m *master, d draw) error {
 	m.Kill()
 	wait(s.ctx, d.lasts)
 	return m.Restart()
 }
 
-// forget kills a master, which comes back without its memory after every key that it
-// had has expired, as docs/safety.md demands. The end of the storm does not
-// shorten that.
+// forget kills a master and restarts it without its memory, after every key that it had has
+// expired, as docs/safety.md demands. The end of the storm does not shorten that.
 func forget(_ *storm, m *master, _ draw) error {
 	m.Kill()
 	wait(context.Background(), longestTTL)
 	return m.forgotten()
 }
 
-// forgetAtOnce kills a master, which comes back without its memory while others rely
-// on that.
+// forgetAtOnce kills a master and restarts it at once without its memory, while clients rely
+// on it.
 func forgetAtOnce(_ *storm, m *master, _ draw) error {
 	m.Kill()
 	return m.forgotten()
@@ -86,7 +84,7 @@ func stop(s *storm, m *master, d draw) error {
 	return m.Resume()
 }
 
-// flushScripts has the next command by hash fail.
+// flushScripts makes the next command by hash fail.
 func flushScripts(_ *storm, m *master, _ draw) error {
 	return m.admin.ScriptFlush(context.Background()).Err()
 }
@@ -134,7 +132,7 @@ func breakOff(_ *storm, w *wire, _ draw) error {
 	return nil
 }
 
-// pauseClient lets a client sleep through the end of everything that it holds.
+// pauseClient stops a client until all its locks have ended.
 func pauseClient(s *storm, p *seat, d draw) error {
 	tell := func(kind history.Kind) {
 		s.log.Add(history.Event{At: s.clock.now(), Kind: kind, Client: p.member.number})
@@ -147,10 +145,10 @@ func pauseClient(s *storm, p *seat, d draw) error {
 	return nil
 }
 
-// killClient puts a new client in the place of one that it kills.
+// killClient kills a client and starts a new one in its place.
 func killClient(s *storm, p *seat, d draw) error {
 	err := p.member.kill()
-	// Told after its last word: what it holds nobody gives back.
+	// Recorded after the client's last event: the dead client releases none of its locks.
 	s.log.Add(history.Event{At: s.clock.now(), Kind: history.Died, Client: p.member.number})
 	wait(s.ctx, d.lasts/4)
 	return errors.Join(err, s.seatClient(p, 0))

@@ -20,7 +20,7 @@ import (
 	"github.com/quorumlock/redlock/internal/redisserver"
 )
 
-// field is the masters, the clients, and what is between them.
+// field holds the masters, the clients, and the wires between them.
 type field struct {
 	*testing.T
 	clock   trueTime
@@ -32,15 +32,15 @@ type field struct {
 	clients atomic.Int64 // numbers given so far
 }
 
-// A master forgets nothing that it has answered, however it ends.
+// A master loses nothing that it has answered, however it ends.
 type master struct {
 	*redisserver.Server
 	admin *redis.Client
-	busy  sync.Mutex // while a fault has it
+	busy  sync.Mutex // locked during a fault
 }
 
-// A seat is a place for a client: when it dies, the next one takes the place over,
-// and finds on its wires what the dead one has left there.
+// A seat is a place for a client. When the client dies, the next one takes the place, and
+// finds on its wires what the dead client left there.
 type seat struct {
 	wires  []*wire // to each master
 	busy   sync.Mutex
@@ -48,7 +48,7 @@ type seat struct {
 	number atomic.Int64 // of the client, for the record
 }
 
-// A wire is the only way from one client to one master.
+// A wire is the only connection from one client to one master.
 type wire struct {
 	*redisserver.Link
 	busy sync.Mutex
@@ -65,8 +65,8 @@ func newField(t *testing.T, masters, seats int, seed uint64, terms terms) *field
 		f.seats = append(f.seats, &seat{})
 	}
 	for _, s := range redisserver.Start(t, masters, redisserver.Config(
-		// What a killed process has written to a file is not lost; the sync is
-		// the operator's rule, and as slow as it is in earnest.
+		// Data that a killed process has written to a file is not lost. The sync is what an
+		// operator has to configure, with its real cost.
 		"appendonly yes", "appendfsync always", "auto-aof-rewrite-percentage 0",
 	)) {
 		f.masters = append(f.masters, &master{Server: s, admin: s.Client(patient)})
@@ -77,14 +77,13 @@ func newField(t *testing.T, masters, seats int, seed uint64, terms terms) *field
 	return f
 }
 
-// patient is for masters that are slow and not dead.
+// patient is for masters that are slow but not dead.
 func patient(o *redis.Options) {
 	o.MaxRetries = -1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = hang, hang, hang
 }
 
-// seatClient starts a client in the seat, which must be empty. The test ends with
-// its end, however the test ends.
+// seatClient starts a client in the seat, which must be empty. The client ends with the test.
 func (f *field) seatClient(s *seat, hold time.Duration) error {
 	number := int(f.clients.Add(1))
 	config := clientConfig{
@@ -104,7 +103,7 @@ func (f *field) seatClient(s *seat, hold time.Duration) error {
 	return nil
 }
 
-// settle ends the clients in their own way.
+// settle lets all clients finish by themselves.
 func (f *field) settle() {
 	var g sync.WaitGroup
 	for _, s := range f.seats {
@@ -119,12 +118,12 @@ func (f *field) settle() {
 	g.Wait()
 }
 
-// fault writes down a fault that began at begun and is over now.
+// fault records a fault that began at begun and is over now.
 func (f *field) fault(text string, begun time.Duration, client, node int) {
 	f.log.Add(history.Event{At: begun, Kind: history.Fault, Until: f.clock.now(), Client: client, Node: node, Text: text})
 }
 
-// await returns when the client, or anyone if it is 0, has told of such an event.
+// await returns when the client, or any client if it is 0, has recorded such an event.
 func (f *field) await(kind history.Kind, client int) {
 	f.Helper()
 	told := func() bool {
@@ -135,7 +134,7 @@ func (f *field) await(kind history.Kind, client int) {
 	require.Eventually(f, told, hang, 5*time.Millisecond, "client %d: never %s", client, kind)
 }
 
-// wipe takes a dead master's memory.
+// wipe deletes a dead master's memory.
 func (m *master) wipe() error { return os.RemoveAll(filepath.Join(m.Dir(), "appendonlydir")) }
 
 // forgotten starts a dead master without its memory.
@@ -146,8 +145,8 @@ func (m *master) forgotten() error {
 	return m.Restart()
 }
 
-// expectEmpty waits until no master has a key, but for those that are there to stay.
-// All of locks have a ttl, so this is an event that comes by itself.
+// expectEmpty waits until the masters have only keys that are there to stay. All keys of locks
+// have a ttl, so they disappear by themselves.
 func (f *field) expectEmpty() {
 	f.Helper()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), hang, errors.New("keys are left"))
@@ -156,7 +155,7 @@ func (f *field) expectEmpty() {
 	defer tick.Stop()
 	for i, m := range f.masters {
 		for {
-			// Not DBSIZE, which counts the expired ones that nobody has asked for.
+			// DBSIZE would count expired keys that no command has read.
 			left, err := m.admin.Keys(ctx, "*").Result()
 			left = slices.DeleteFunc(left, f.terms.keeps)
 			if err == nil && len(left) == 0 {

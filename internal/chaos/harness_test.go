@@ -28,7 +28,7 @@ func TestTrueTime(t *testing.T) {
 	}
 }
 
-// The seed decides the draws, and the terms which kinds are among them.
+// The seed decides the draws, and the terms decide which kinds are drawn.
 func TestDraws(t *testing.T) {
 	for _, terms := range []terms{plain, fenced, guarded, unguarded} {
 		kinds := kindsBut(terms.without...)
@@ -47,8 +47,8 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// Of those that forget and those that are cut off before, the rest can be a majority
-// with either.
+// The masters that forget and the masters that are cut off before are disjoint, and without
+// the latter the rest is a majority.
 func TestDrawsOfAmnesia(t *testing.T) {
 	for masters := 1; masters <= 7; masters++ {
 		dice, most := rand.New(rand.NewPCG(7, forgetStream)), 0
@@ -68,7 +68,7 @@ func intersection(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(i int) bool { return !slices.Contains(b, i) })
 }
 
-// Clocks are as far apart as the terms say, and no farther.
+// Clocks are as far apart as the terms say, and no further.
 func TestDrawsOfClocks(t *testing.T) {
 	require.Less(t, 2*guarded.skew, guard-nodeTimeout, "what tokens rest on where fences are forgotten")
 	require.Equal(t, guarded.skew, unguarded.skew)
@@ -125,12 +125,12 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A client that was stopped with its parent dead would be there for ever; what its
-// input does not tell it the kernel does. This is the input's half.
+// A stopped client whose parent has died would stay forever. The kernel ends such a client;
+// one that runs ends when its input does, which this test checks.
 func TestClientEndsWithItsInput(t *testing.T) {
 	m, err := startMember(clientConfig{
 		Client: 1, Epoch: monotonic(), Hold: time.Minute,
-		URLs: []string{"redis://127.0.0.1:1"}, // where nobody is
+		URLs: []string{"redis://127.0.0.1:1"}, // where nothing listens
 	}, func(history.Event) {})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = m.kill() })

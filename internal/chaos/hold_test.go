@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// hold is one acquisition of a client, and the lock that came of it.
+// hold is one acquisition of a client, and the lock that it got.
 type hold struct {
 	*client
 	key  string
@@ -20,7 +20,7 @@ type hold struct {
 	lock *redlock.Lock
 }
 
-// tell writes down what has just happened or is about to.
+// tell records what has just happened or is about to happen.
 func (h *hold) tell(kind history.Kind, until time.Duration, err error) {
 	e := history.Event{At: h.clock.now(), Kind: kind, Client: h.config.Client, Op: h.op, Key: h.key, Until: until}
 	if h.lock != nil {
@@ -34,17 +34,16 @@ func (h *hold) tell(kind history.Kind, until time.Duration, err error) {
 
 func (h *hold) until() time.Duration { return h.trueTime(h.lock.Until()) }
 
-// trueTime is when the client's clock shows t.
+// trueTime returns the instant at which the client's clock shows t.
 func (h *hold) trueTime(t time.Time) time.Duration { return h.clock.of(t.Add(-h.config.Ahead)) }
 
-// use does one of the things that a holder may do. Most are brief, or little would
-// happen.
+// use does one of the things that a holder may do. Most are brief, so that much happens.
 func (h *hold) use(ctx context.Context, dice *rand.Rand) {
 	switch draw := dice.IntN(100); {
 	case draw < 83:
 		h.wait(ctx, upTo(dice, 4*time.Millisecond))
 	case draw < 92:
-		// Those that hold for long find that a fault has come between.
+		// A long hold makes it likely that a fault comes between two steps.
 		step, long := h.ttl/12, dice.IntN(3) == 0
 		if long {
 			step = h.ttl / 2
@@ -61,19 +60,19 @@ func (h *hold) use(ctx context.Context, dice *rand.Rand) {
 	case draw < 98:
 		h.overstay(ctx, dice)
 	default:
-		return // abandons
+		return // abandons the lock
 	}
 	h.release()
 }
 
-// overstay waits for the lock to end, and for the next holder to come. Whoever took
-// the lock for longer than the masters did is found out by that.
+// overstay waits until the lock ends and the next holder may come. A client that believes in
+// its lock for longer than the masters do is detected by that.
 func (h *hold) overstay(ctx context.Context, dice *rand.Rand) {
 	<-h.lock.Context().Done()
 	wait(ctx, upTo(dice, h.ttl/2))
 }
 
-// wait holds the lock for d: it heeds its end, and that of the storm.
+// wait holds the lock for d, or until the lock or the storm ends.
 func (h *hold) wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -93,8 +92,8 @@ func (h *hold) extend(ctx context.Context, ttl time.Duration) {
 	h.tell(history.Extended, h.until(), nil)
 }
 
-// keepAlive holds the lock for d and has it renewed meanwhile. It looks often: of a
-// client that is killed nothing else tells for how long it could believe in it.
+// keepAlive holds the lock for d and renews it meanwhile. It checks often, because only these
+// records show for how long a client that is killed could believe in its lock.
 func (h *hold) keepAlive(ctx context.Context, d time.Duration) {
 	h.lock.KeepAlive()
 	end := time.NewTimer(d)

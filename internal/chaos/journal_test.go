@@ -10,17 +10,18 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// A journal is where a client writes what it believes. A line is in the pipe when
-// add returns, so it survives whatever becomes of the client.
+// A journal is where a client records what it believes. A line is in the pipe when add
+// returns, so it survives the client.
 type journal struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-// longestErr keeps a line below PIPE_BUF: a kill must not cut it in two.
+// longestErr keeps a line shorter than PIPE_BUF, so that a kill cannot cut it in two.
 const longestErr = 400
 
-// add writes an event. A client that cannot be heard is of no use; it ends.
+// add writes an event. If that fails, it panics, because a client without records is of no
+// use.
 func (j *journal) add(e history.Event) {
 	e.Err = e.Err[:min(len(e.Err), longestErr)]
 	line, err := json.Marshal(e)

@@ -21,11 +21,11 @@ var (
 	stormMasters = flag.Int("chaos.masters", 5, "redis-server processes")
 )
 
-// clientEnv makes the test binary one of the clients.
+// clientEnv makes the test binary run as a client.
 const clientEnv = "CHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silence{}) // go-redis's own goes to stderr
+	redis.SetLogger(silence{}) // go-redis's own logger writes to stderr
 	if config := os.Getenv(clientEnv); config != "" {
 		if err := runClient(config); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -18,23 +18,23 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// member is the test's half of a client: its process.
+// member is the part of a client that runs in the test: it controls the process.
 type member struct {
 	number int
 	cmd    *exec.Cmd
 	orders io.WriteCloser
-	done   chan struct{} // closed when it has been waited for
+	done   chan struct{} // closed when the process has been waited for
 
-	// to be read after done
+	// read after done
 	err    error
 	stderr bytes.Buffer
 }
 
 // startMember starts a client process whose events go to record.
 //
-// One goroutine starts it, hears it and waits for it, on a thread of its own: the
-// signal at the parent's death is sent at the end of the thread that started the
-// process. It kills also one that is stopped, which does not see its input end.
+// One goroutine, locked to its thread, starts the process, reads its events and waits for it,
+// because the signal at the parent's death is sent when the thread that started the process
+// ends. That signal also kills a stopped process, which does not see its input end.
 func startMember(config clientConfig, record func(history.Event)) (*member, error) {
 	told, err := json.Marshal(config)
 	if err != nil {
@@ -71,7 +71,7 @@ func startMember(config clientConfig, record func(history.Event)) (*member, erro
 	return m, nil
 }
 
-// hear passes on what the client writes until it ends.
+// hear records what the client writes until it ends.
 func (m *member) hear(events io.Reader, record func(history.Event)) error {
 	lines := bufio.NewScanner(events)
 	var garbled error
@@ -86,12 +86,12 @@ func (m *member) hear(events io.Reader, record func(history.Event)) error {
 	return errors.Join(garbled, lines.Err())
 }
 
-// pause and resume fail for a client that has ended, which is found out at the end.
+// pause and resume fail for a client that has ended, which is detected at the end.
 func (m *member) pause()  { _ = m.cmd.Process.Signal(syscall.SIGSTOP) }
 func (m *member) resume() { _ = m.cmd.Process.Signal(syscall.SIGCONT) }
 
-// kill ends the client and returns when all that it wrote has been heard. It reports
-// how the client had ended before, if it had.
+// kill ends the client and returns when all its events have been read. If the client had
+// already ended, kill reports how.
 func (m *member) kill() error {
 	_ = m.cmd.Process.Kill()
 	<-m.done
@@ -101,7 +101,7 @@ func (m *member) kill() error {
 	return m.complaint(m.err)
 }
 
-// settle has the client show that it gets what it asks for and end by itself.
+// settle makes the client lock every key once more and end by itself.
 func (m *member) settle() error {
 	if _, err := io.WriteString(m.orders, settle); err != nil {
 		<-m.done
@@ -114,7 +114,7 @@ func (m *member) settle() error {
 		return m.complaint(m.err)
 	case <-timer.C:
 	}
-	// Its goroutines' stacks say where it hangs.
+	// The stacks of its goroutines show where it hangs.
 	_ = m.cmd.Process.Signal(syscall.SIGQUIT)
 	timer.Reset(hang)
 	select {
@@ -125,8 +125,8 @@ func (m *member) settle() error {
 	return m.complaint(errors.New("hangs"))
 }
 
-// complaint is err with what the client has printed: a panic, a race. It is nil for
-// no error of a client that printed nothing.
+// complaint returns err with the client's output, such as a panic or a race. It returns nil if
+// there is neither an error nor output.
 func (m *member) complaint(err error) error {
 	switch {
 	case err == nil && m.stderr.Len() == 0:

@@ -41,7 +41,7 @@ func (f *field) rage(d time.Duration) *storm {
 	return s
 }
 
-// forget has masters restart without their memory, again and again.
+// forget restarts masters without their memory, again and again.
 func (s *storm) forget() {
 	dice := rand.New(rand.NewPCG(s.seed, forgetStream))
 	for s.ctx.Err() == nil {
@@ -49,14 +49,14 @@ func (s *storm) forget() {
 		s.strike(gap)
 		wait(s.ctx, gap.pause)
 		for !s.strike(forget) && s.ctx.Err() == nil {
-			wait(s.ctx, 10*time.Millisecond) // another fault has it
+			wait(s.ctx, 10*time.Millisecond) // another fault has them
 		}
 		wait(s.ctx, forget.pause)
 	}
 }
 
-// strike begins a fault on each of those that it is drawn for, but not on those that
-// another fault has already. It reports whether that was anybody.
+// strike begins a fault on each of its targets that no other fault has. It reports whether
+// there was one.
 func (s *storm) strike(d draw) (struck bool) {
 	switch {
 	case d.kind.master != nil:
@@ -87,7 +87,8 @@ func (s *storm) strike(d draw) (struck bool) {
 	return struck
 }
 
-// begin runs a fault and tells of it when it is over. It reports whether it could.
+// begin starts a fault and records it when it is over. It returns false if another fault has
+// the target.
 func (s *storm) begin(d draw, busy *sync.Mutex, of *seat, node int, fault func() error) bool {
 	if !busy.TryLock() {
 		return false

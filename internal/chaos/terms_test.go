@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// terms are those of a storm: how its clients are configured, and what may fail.
+// terms describe a storm: how its clients are configured, and what may fail.
 type terms struct {
 	name    string
-	keys    int // how many there are
+	keys    int // how many keys there are
 	fencing bool
 	guard   time.Duration // redlock.Config.RestartGuard
-	skew    time.Duration // a client's clock stands at most so far from the machine's
+	skew    time.Duration // the largest difference of a client's clock from the machine's
 	amnesia bool
 	without []string // kinds of faults that are not drawn
 }
 
 const (
-	// guard is the longest ttl, as its documentation demands. That a restart is noticed
-	// is what its storm shows. A quarantine of somewhat less than guard it would hardly
-	// see, since uptimes are in whole seconds; internal/sim is for that.
+	// guard is the longest ttl, as RestartGuard requires. The storm shows that restarts are
+	// noticed. It would hardly show a quarantine that is somewhat too short, because uptimes
+	// are in whole seconds; internal/sim does.
 	guard = longestTTL
-	// quarantine is the longest that a master's votes do not count after a restart: by
-	// its uptime, which is in whole seconds, it may be younger by one than it is.
+	// quarantine is the longest time for which a master's votes do not count after a restart.
+	// Its uptime is in whole seconds, so the master may seem a second younger than it is.
 	quarantine = guard + time.Second
-	// agreeing clocks differ by less than guard − nodeTimeout, any two of them: where
-	// masters forget fences, the order of tokens rests on that (docs/safety.md).
+	// agreeing makes any two clocks differ by less than guard − nodeTimeout. Where masters
+	// forget fences, the order of tokens depends on that (docs/safety.md).
 	agreeing = (guard-nodeTimeout)/2 - time.Millisecond
 )
 
@@ -36,13 +36,13 @@ var (
 	// plain is a storm over locks without tokens.
 	plain = terms{name: "plain", keys: 2}
 
-	// fenced is one whose clients' clocks are hours apart. Then fences must not be
-	// forgotten, and nothing but them keeps tokens in order.
+	// fenced is a storm with clocks that are hours apart. Fences must not be forgotten then,
+	// because only they keep tokens in order.
 	fenced = terms{name: "fenced", keys: 2, fencing: true, skew: time.Hour, without: []string{forgets}}
 
-	// guarded is one in which masters forget, again and again. As each restart is a
-	// quarantine, with memory or without, amnesia sets the pace of all of them. There are
-	// more keys, since who forgets must take one from somebody to be noticed.
+	// guarded is a storm in which masters forget again and again. Each restart causes a
+	// quarantine, with memory or without, so amnesia sets the pace of all restarts. There are
+	// more keys, because forgetting is noticed only if a key is held.
 	guarded = terms{
 		name: "guarded", keys: len(keys), fencing: true, skew: agreeing, guard: guard,
 		amnesia: true, without: []string{crashes, forgets},
@@ -56,7 +56,7 @@ var (
 	}()
 )
 
-// ahead is how far the clock of a client is before the machine's. Half of them differ
+// ahead returns how far a client's clock is ahead of the machine's. Half of the clocks differ
 // as much as they may.
 func (t terms) ahead(seed uint64, client int) time.Duration {
 	if t.skew == 0 {
@@ -72,7 +72,7 @@ func (t terms) ahead(seed uint64, client int) time.Duration {
 	return upTo(dice, 2*t.skew) - t.skew
 }
 
-// keeps tells that a key on a master is there to stay: redlock.Config says which.
+// keeps reports whether a key on a master is there to stay, according to redlock.Config.
 func (t terms) keeps(key string) bool {
 	fence := func(of string) bool { return key == "redlock:fence:{"+of+"}" }
 	return t.guard > 0 && key == "redlock:server" || t.fencing && slices.ContainsFunc(keys, fence)

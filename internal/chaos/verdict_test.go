@@ -28,7 +28,7 @@ func tally(events []history.Event) map[history.Kind]int {
 	return n
 }
 
-// lost counts the locks that ended before they were given up.
+// lost counts the locks that ended before they were released.
 func lost(events []history.Event) (n int) {
 	for _, l := range history.Locks(events) {
 		if l.Ended < l.Releasing {
@@ -38,7 +38,7 @@ func lost(events []history.Event) (n int) {
 	return n
 }
 
-// broken says how many violations there are, and of which rules.
+// broken returns how many violations there are, and of which rules.
 func broken(violations []history.Violation) string {
 	n := map[string]int{}
 	for _, v := range violations {
@@ -51,8 +51,8 @@ func broken(violations []history.Violation) string {
 	return text
 }
 
-// grants counts the locks that were granted from one instant to another, and measures
-// the longest time in which none was.
+// grants returns how many locks were granted from one instant to another, and the longest time
+// without a grant.
 func grants(events []history.Event, from, to time.Duration) (n int, drought time.Duration) {
 	last := from
 	for _, e := range events {
@@ -64,7 +64,7 @@ func grants(events []history.Event, from, to time.Duration) (n int, drought time
 	return n, max(drought, to-last)
 }
 
-// report says in a line what the clients did, and in another what befell them.
+// report logs a line about what the clients did, and one about the faults.
 func (s *storm) report(events []history.Event, violations []history.Violation) {
 	n := tally(events)
 	during, drought := grants(events, s.begun, s.over)
@@ -85,7 +85,7 @@ func (s *storm) report(events []history.Event, violations []history.Violation) {
 	}
 }
 
-// forgetful counts the masters that forgot at once, each time they did.
+// forgetful counts how often a master forgot at once.
 func forgetful(events []history.Event) (n int) {
 	for _, e := range events {
 		if e.Kind == history.Fault && e.Text == amnesia.name {
@@ -95,8 +95,8 @@ func forgetful(events []history.Event) (n int) {
 	return n
 }
 
-// near is how long before and after a violation is of interest, and shown how many
-// violations are: the first is the one to understand.
+// near is how much time before and after a violation is shown. shown is how many violations
+// are shown: the first is the one to understand.
 const (
 	near  = 100 * time.Millisecond
 	shown = 3
@@ -125,8 +125,8 @@ func (f *field) accuse(events []history.Event, violations []history.Violation) {
 	}
 }
 
-// keep writes the events to a file that outlives the test: where go test keeps
-// artifacts, if it does, and else among the temporary files.
+// keep writes the events to a file that outlives the test: in go test's directory for
+// artifacts, if it has one, or in a temporary directory.
 func (f *field) keep(events []history.Event) (path string, err error) {
 	var lines strings.Builder
 	encoder := json.NewEncoder(&lines)
@@ -145,7 +145,8 @@ func (f *field) keep(events []history.Event) (path string, err error) {
 	return path, errors.Join(err, os.WriteFile(path, []byte(lines.String()), 0o600))
 }
 
-// expectWork fails a storm that proves nothing, as nobody held a lock in it.
+// expectWork fails a storm that proves nothing because no lock was granted or nothing failed
+// in it.
 func (s *storm) expectWork(events []history.Event) {
 	s.Helper()
 	granted, _ := grants(events, s.begun, s.over)

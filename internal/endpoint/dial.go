@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Dialer is go-redis' type of one.
+// Dialer is the type of a dialer in go-redis.
 type Dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Quietly makes a dialer of which go-redis does not know that it fails. On a
-// failed dial go-redis writes to stderr, through a logger that is one for the
-// whole process, and with time answers from a memory of failed dials. A
-// connection that breaks at its first byte brings the same error to the same
-// command, and none of that.
+// Quietly wraps dial so that go-redis does not notice when it fails. Instead of an error, the
+// dialer then returns a connection that fails at its first byte with the dial's error, so
+// that the same command gets the same error. If go-redis noticed, it would write to stderr,
+// through a logger for the whole process, and after some failures answer from its memory
+// of failed dials.
 func Quietly(dial Dialer) Dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err == nil {
 			return conn, nil
 		}
-		// A failed TLS handshake has sent no command either.
+		// A failed TLS handshake counts as a failed dial, as no command was sent.
 		if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
 			err = &net.OpError{Op: "dial", Net: network, Err: err}
 		}
@@ -29,7 +29,8 @@ func Quietly(dial Dialer) Dialer {
 	}
 }
 
-// Failed is why a quiet dial has made no connection; nil of one that was made.
+// Failed returns the error of the dial that made conn, or nil if the dial succeeded. conn
+// comes from a dialer of Quietly.
 func Failed(conn net.Conn) error {
 	if broken, ok := conn.(brokenConn); ok {
 		return broken.err
@@ -37,12 +38,12 @@ func Failed(conn net.Conn) error {
 	return nil
 }
 
-// notDialled is one layer around a dial's error, for go-redis to take off.
+// notDialled wraps a dial's error in one layer, which go-redis removes.
 type notDialled struct{ error }
 
 func (e notDialled) Unwrap() error { return e.error }
 
-// brokenConn is a connection that could not be made.
+// brokenConn stands for a connection that could not be made. It fails with err.
 type brokenConn struct{ err error }
 
 func (c brokenConn) Read([]byte) (int, error)         { return 0, c.err }

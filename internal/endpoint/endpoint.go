@@ -1,6 +1,5 @@
-// Package endpoint makes the options of a go-redis client of a URL: what a lock
-// needs of its connections, and what anybody else needs who wants to see a master as
-// the lock sees it.
+// Package endpoint turns a URL into the options of a go-redis client whose connections suit
+// a lock. Other programs use it to see a master as a lock sees it.
 package endpoint
 
 import (
@@ -12,13 +11,13 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// Options are those of a client for redis://, rediss:// or unix://. It heeds
-// deadlines, sends no command twice, dials once at a time, connects to nobody before
-// it is used, speaks RESP2 unless the URL's protocol says otherwise, and gives a
-// silent server up after patience, unless its dial_timeout and read_timeout do.
+// Options returns the options of a client for a redis://, rediss:// or unix:// URL. The
+// client heeds deadlines, sends no command twice, dials once at a time, and does not connect
+// before it is used. It speaks RESP2, and gives up a silent server after patience, unless
+// the URL's protocol, dial_timeout and read_timeout say otherwise.
 //
-// An error says what the URL is or has, for behind its name ("has no socket path"). It
-// quotes no part of the URL, in which there may be a password.
+// An error continues a sentence that begins with the URL's name ("has no socket path"). It
+// quotes no part of the URL, which may contain a password.
 func Options(url string, patience time.Duration) (*redis.Options, error) {
 	opt, err := parse(url)
 	if err != nil {
@@ -28,12 +27,12 @@ func Options(url string, patience time.Duration) (*redis.Options, error) {
 	opt.MaxRetries = -1
 	opt.DialerRetries = 1
 	opt.MinIdleConns = 0
-	// CLIENT SETINFO, by which CLIENT LIST tells the library's name, is a round trip at
-	// each connect, and unknown before Redis 7.2.
+	// CLIENT SETINFO, which puts the library's name into CLIENT LIST, costs a round trip at
+	// each connect, and is unknown before Redis 7.2.
 	opt.DisableIdentity = true
 	if opt.Protocol == 0 {
-		// With RESP3 go-redis looks for push messages, which nobody sends us,
-		// before each command: one more system call.
+		// With RESP3 go-redis looks for push messages before each command, which costs a
+		// system call. No server sends us any.
 		opt.Protocol = 2
 	}
 	if opt.DialTimeout <= 0 {
@@ -43,10 +42,11 @@ func Options(url string, patience time.Duration) (*redis.Options, error) {
 		opt.ReadTimeout = patience
 	}
 	if opt.PoolTimeout == 0 && opt.ReadTimeout > 0 {
-		// This is go-redis' own default, but for its overflow.
+		// This is go-redis' own default, without its overflow.
 		opt.PoolTimeout = clock.Sum(opt.ReadTimeout, time.Second)
 	}
-	// Saves a round trip at each connect; only Redis Enterprise knows it.
+	// Maintenance notifications cost a round trip at each connect, and only Redis Enterprise
+	// knows them.
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	opt.Dialer = Quietly(redis.NewDialer(opt))
 	return opt, nil

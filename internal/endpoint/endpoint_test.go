@@ -36,8 +36,8 @@ func TestAURLsOwnPatienceComesFirst(t *testing.T) {
 	assert.Equal(t, 3, opt.Protocol)
 }
 
-// The order of the rules is part of them: each URL is refused for what its user should
-// look at first, and none is quoted.
+// The order of the rules matters: the error for each URL names the mistake that its user
+// should correct first. No error quotes the URL.
 func TestAnErrorIsForBehindTheURLsName(t *testing.T) {
 	for url, want := range map[string]string{
 		"":                            "is empty",
@@ -59,7 +59,7 @@ func TestAnErrorIsForBehindTheURLsName(t *testing.T) {
 func TestAFailedDialReachesTheCommandAndNotStderr(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, listener.Close()) // nobody is there now
+	require.NoError(t, listener.Close()) // no server listens now
 
 	said := make(chan string, 10)
 	redis.SetLogger(log{said})
@@ -74,12 +74,12 @@ func TestAFailedDialReachesTheCommandAndNotStderr(t *testing.T) {
 	assert.Empty(t, said)
 }
 
-// log is go-redis' logger, one for the process: nothing else here may fail to dial.
+// log replaces go-redis' logger of the whole process, so no other dial may fail meanwhile.
 type log struct{ said chan string }
 
 func (l log) Printf(_ context.Context, format string, _ ...any) { l.said <- format }
 
-// A TLS handshake that fails is no answer of a server to a command.
+// A failed TLS handshake counts as a failed dial, not as a server's answer to a command.
 func TestWhatFailsBeforeACommandIsAFailedDial(t *testing.T) {
 	dial := endpoint.Quietly(func(context.Context, string, string) (net.Conn, error) { return nil, io.EOF })
 	conn, err := dial(context.Background(), "tcp", "host:1")

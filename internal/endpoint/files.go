@@ -10,11 +10,11 @@ import (
 	"os"
 )
 
-// files are the options of a rediss:// URL that name files with certificates, by the names
-// that redis-cli has for them. go-redis does not know them.
+// files holds the options of a rediss:// URL that name files with certificates. Their names
+// are those of redis-cli's options; go-redis does not know them.
 type files struct{ cacert, cert, key string }
 
-// takeFiles takes the files out of a query.
+// takeFiles removes the files from a query, and reports whether it had any.
 func takeFiles(query url.Values) (f files, given bool) {
 	for name, value := range map[string]*string{"cacert": &f.cacert, "cert": &f.cert, "key": &f.key} {
 		given = given || query.Has(name)
@@ -24,8 +24,8 @@ func takeFiles(query url.Values) (f files, given bool) {
 	return f, given
 }
 
-// configure has cfg trust cacert alone, and show cert to a server that asks for it. Both
-// are read now, and cert and key anew for each connection, as certificates are renewed
+// configure makes cfg trust only cacert, and present cert to a server that asks for it. It
+// reads all files now; each connection reads cert and key again, as certificates are renewed
 // while a client lives.
 func (f files) configure(cfg *tls.Config) error {
 	if f.cacert != "" {
@@ -59,7 +59,7 @@ func (f files) configure(cfg *tls.Config) error {
 	return nil
 }
 
-// readRegular reads a file that has an end. Its errors do not name it.
+// readRegular reads a regular file, which has an end. Its errors do not name the file.
 func readRegular(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {

@@ -13,8 +13,8 @@ import (
 	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
-// A mistake with files is told before anybody is asked, and no path is quoted: it may be
-// what an unencoded password has cut off.
+// Options reports a mistake with files before any connection is made. It quotes no path, as a
+// path may be a part of a password that was not encoded.
 func TestCertificatesThatCannotBeUsed(t *testing.T) {
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "garbage")
@@ -37,7 +37,7 @@ func TestCertificatesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// The rest of the URL is what it was without them.
+// The options for certificates do not change how the rest of the URL is read.
 func TestCertificatesLeaveTheRestOfTheURLAlone(t *testing.T) {
 	password := "p%/@:?#,x"
 	opt, err := endpoint.Options("rediss://user:"+url.QueryEscape(password)+"@host/3?cacert=&skip_verify=true&read_timeout=3s", time.Second)

@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// Plain says in plain words what went wrong with a connection, where package net and TLS
-// name their own parts. Any other error is as it was. The error that it wraps is err.
+// Plain returns an error that describes in plain words what went wrong with a connection, and
+// wraps err. The texts of package net and crypto/tls name those packages' own parts instead.
+// Plain returns any other error as it is.
 func Plain(err error) error {
 	if text := words(err); text != "" {
 		return &plainError{text, err}

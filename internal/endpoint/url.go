@@ -10,12 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxPool bounds a URL's pool_size: go-redis panics on a larger one, or on the
-// memory for it. A lock needs one connection.
+// maxPool bounds a URL's pool_size: go-redis panics if that is too large, or needs too much
+// memory. A lock needs one connection.
 const maxPool = 1 << 16
 
-// parse never passes on what a parser says: it may quote any part of the URL,
-// and a password with a character that should have been encoded can be in any.
+// parse parses a URL and checks its options. It never passes on a parser's error, which may
+// quote any part of the URL: a password with a character that should have been encoded can be
+// in any part.
 func parse(raw string) (*redis.Options, error) {
 	if raw == "" {
 		return nil, errors.New("is empty")
@@ -28,8 +29,8 @@ func parse(raw string) (*redis.Options, error) {
 	if err != nil {
 		return nil, errors.New("is not a URL (are special characters of the password percent-encoded?)")
 	}
-	// What an unencoded character cuts off would be dialled, and shown, as a
-	// host or a path.
+	// With an unencoded # or @ in a password, a part of the password would be dialled, and
+	// shown, as a host or a path.
 	if strings.Contains(raw, "#") {
 		return nil, errors.New("contains a #; in a password it is %23")
 	}

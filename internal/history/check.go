@@ -10,15 +10,15 @@ import (
 // Violation is something that must not have happened.
 type Violation struct {
 	At    time.Duration // when it could first be seen
-	Rule  string        // which rule was broken
+	Rule  string        // the broken rule
 	Key   string
 	Text  string
-	Locks []Lock // those concerned; of two, the earlier holder first
+	Locks []Lock // the locks concerned; of two, the earlier holder first
 }
 
 func (v Violation) String() string { return fmt.Sprintf("%v %s: %s", v.At, v.Rule, v.Text) }
 
-// The rules of this package. Whoever makes runs adds rules of his own.
+// The rules of this package. Packages that make runs add rules of their own.
 const (
 	Exclusion = "exclusion"
 	Model     = "model"
@@ -26,10 +26,10 @@ const (
 	Fencing   = "fencing"
 )
 
-// Check judges events, in the order of [Log.Events], by what clients believed of
-// their own locks: holds of one key must not overlap, what Release and Extend said
-// must fit some order of the operations, and fencing tokens must grow. It needs nothing
-// but true times, so it suits servers and processes as well as simulations.
+// Check judges events, which must be in the order of [Log.Events], by what clients believed
+// of their own locks: holds of one key must not overlap, some order of the operations must
+// fit the results of Release and Extend, and fencing tokens must grow. It needs only true
+// times, so it suits servers and processes as well as simulations.
 func Check(events []Event) []Violation {
 	violations := append(overlaps(Locks(events)), disorder(events)...)
 	violations = append(violations, backwards(events)...)
@@ -37,12 +37,12 @@ func Check(events []Event) []Violation {
 	return violations
 }
 
-// overlaps finds holds of one key that overlap in true time. A hold begins when
-// the lock is handed out and ends when its release is called or its validity is
-// over, whichever comes first.
+// overlaps finds holds of one key that overlap in true time. A hold begins when the lock is
+// handed out. It ends when its release is called or its validity ends, whichever comes
+// first.
 func overlaps(locks []Lock) []Violation {
 	var found []Violation
-	latest := map[string]Lock{} // the hold of a key that ends last so far
+	latest := map[string]Lock{} // by key: the hold that ends last so far
 	for _, l := range locks {
 		before, any := latest[l.Key]
 		if any && l.Granted < before.End() && l.Granted < l.Until {
@@ -58,13 +58,13 @@ func overlaps(locks []Lock) []Violation {
 	return found
 }
 
-// CheckContexts finds locks whose context was not done when the next holder got the
-// key. A client that stood still when its hold ended could not notice, and is judged
-// by Until alone until it wakes. It needs instants that are exact to less than the
-// margin for drift, so it suits virtual time only.
+// CheckContexts finds locks whose context was not done when the next holder got the key. A
+// client that stood still when its hold ended could not notice that: until it wakes its
+// lock is judged by Until alone. The check needs instants that are exact to less than the
+// margin for drift, so it suits only virtual time.
 func CheckContexts(events []Event) []Violation {
 	var found []Violation
-	latest := map[string]Lock{} // the holder whose context was done last
+	latest := map[string]Lock{} // by key: the holder whose context was done last
 	for _, l := range Locks(events) {
 		before, any := latest[l.Key]
 		if any && l.Granted < before.Ended && !asleep(events, before.Client, before.End(), l.Granted) {
@@ -80,10 +80,10 @@ func CheckContexts(events []Event) []Violation {
 	return found
 }
 
-// waking is more than a client takes, from when it may go on to when all of it does.
+// waking is longer than a client takes to resume all its parts.
 const waking = time.Millisecond
 
-// asleep tells that the client stood still at from and has not woken before to.
+// asleep reports whether the client stood still at from and has not woken before to.
 func asleep(events []Event, client int, from, to time.Duration) bool {
 	paused, awake := Never, from
 	for _, e := range events {

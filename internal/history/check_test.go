@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rules lists which rules were broken.
+// rules lists the broken rules.
 func rules(violations []Violation) (broken []string) {
 	for _, v := range violations {
 		broken = append(broken, v.Rule)
@@ -78,7 +78,7 @@ func TestExclusion(t *testing.T) {
 	}
 }
 
-// The hold in the middle is short, and hides the first from nobody.
+// The short hold in the middle does not hide the first one.
 func TestTheFirstOfThreeOutlastsTheSecond(t *testing.T) {
 	found := overlaps(Locks(inOrder(
 		one(1*s, Granted, 100*s),

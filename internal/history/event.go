@@ -1,9 +1,15 @@
-// Package history records what clients believed and what masters did in a run,
-// and judges it: did anybody hold a key that somebody else held?
+// Package history records what the clients and servers of a run did and learned, and judges
+// it: did a client hold a key that another one held?
 //
-// A run is a simulation in virtual time or a storm over real servers; both write
-// the same [Event]s and are judged by the same rules. All times are true time,
-// since the run began, whatever the clocks of its clients say.
+// A run is a simulation in virtual time (internal/sim) or a storm over real servers
+// (internal/chaos). It adds an [Event] to a [Log] for each call, result, vote and fault.
+// All times are true time since the run began, whatever the clients' clocks say.
+// [Log.Events] sorts the events, [Locks] derives each client's holds from them, and [Check]
+// and [CheckContexts] return the [Violation]s.
+//
+// Where to look: event.go for the events; lock.go for holds; check.go for exclusion and
+// contexts; model.go for the search for an order of the operations, with porcupine;
+// fencing.go for tokens.
 package history
 
 import (
@@ -14,30 +20,30 @@ import (
 	"time"
 )
 
-// Kind says what an [Event] tells.
+// Kind is the kind of an [Event].
 type Kind string
 
-// What clients do and learn. Client, Op and Key are set.
+// The calls and observations of clients. Client, Op and Key are set.
 const (
 	Asked       Kind = "asked"        // Acquire or TryAcquire was called
-	Granted     Kind = "granted"      // and returned a lock that is valid until Until
-	Denied      Kind = "denied"       // or an error
+	Granted     Kind = "granted"      // the call returned a lock that is valid until Until
+	Denied      Kind = "denied"       // the call returned an error
 	Extending   Kind = "extending"    // Extend was called
-	Extended    Kind = "extended"     // and returned nil; validity now ends at Until
-	NotExtended Kind = "not extended" // or an error
-	Renewed     Kind = "renewed"      // a look at the lock found it valid until Until, later than before
-	Releasing   Kind = "releasing"    // Release was called; validity would have lasted until Until
-	Released    Kind = "released"     // and returned, with Err or without
-	Ended       Kind = "ended"        // the lock's context is done, because of Err; Until was its end of validity
+	Extended    Kind = "extended"     // the call returned nil; validity now ends at Until
+	NotExtended Kind = "not extended" // the call returned an error
+	Renewed     Kind = "renewed"      // the lock was found valid until Until, later than before
+	Releasing   Kind = "releasing"    // Release was called; without it validity would have lasted until Until
+	Released    Kind = "released"     // the call returned, with Err or without
+	Ended       Kind = "ended"        // the lock's context is done, because of Err; its validity ended at Until
 )
 
-// What becomes of clients and masters. Client or Node is set.
+// The fates of clients and masters. Client or Node is set, but for a fault of neither.
 const (
 	Paused  Kind = "paused" // the client stands still
 	Resumed Kind = "resumed"
 	Died    Kind = "died"   // the client's process ended; it holds nothing any more
-	Closed  Kind = "closed" // the same, but it releases what it held
-	Voted   Kind = "voted"  // Node executed a command of Client's Op; Text is what it said
+	Closed  Kind = "closed" // the client's process ended, and releases its locks
+	Voted   Kind = "voted"  // Node executed a command of Client's Op; Text is the command's name and the answer
 	Stored  Kind = "stored" // on Node, Key belongs to Client's Op until Until, if nothing else happens
 	Removed Kind = "removed"
 	Fault   Kind = "fault" // Text has begun and lasts until Until, or was over at once if Until is not after At
@@ -49,11 +55,11 @@ type Event struct {
 	Kind   Kind          `json:"kind"`
 	Client int           `json:"client,omitempty"` // counted from 1; 0 is nobody
 	Node   int           `json:"node,omitempty"`   // counted from 1; 0 is none
-	Server int           `json:"server,omitempty"` // behind Node if not its own, counted from 1 with the nodes' own first; 0 is its own
-	Op     int           `json:"op,omitempty"`     // which acquisition of the client, from 1; it also names the lock
+	Server int           `json:"server,omitempty"` // the server behind Node, counted from 1 with the nodes' own first; 0 is Node's own
+	Op     int           `json:"op,omitempty"`     // the client's acquisition, counted from 1, and its lock
 	Key    string        `json:"key,omitempty"`
 	Until  time.Duration `json:"until,omitempty"`
-	Token  int64         `json:"token,omitempty"` // the lock's fencing token; 0 is none, or not known
+	Token  int64         `json:"token,omitempty"` // the lock's fencing token; 0 is none, or unknown
 	Err    string        `json:"err,omitempty"`
 	Text   string        `json:"text,omitempty"`
 }
@@ -90,8 +96,8 @@ func (e Event) String() string {
 	return s
 }
 
-// Log collects events as they happen. The zero Log is empty and ready; its
-// methods are safe for concurrent use.
+// Log collects events as they happen. The zero Log is empty and ready. Its methods are safe
+// for concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	events []Event
@@ -104,9 +110,9 @@ func (l *Log) Add(e Event) {
 	l.events = append(l.events, e)
 }
 
-// Events returns what was added, in the order of time. Of what happened at the same
-// instant the clients' comes first, in the order of clients and their operations,
-// then the nodes', for each node as it was added.
+// Events returns the events in the order of time. At one instant those of clients come
+// first, by client and operation. Those of nodes follow, by node, and for each node as they
+// were added.
 func (l *Log) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,16 +2,15 @@ package history
 
 import "fmt"
 
-// backwards finds fencing tokens that do not grow. A resource refuses whoever comes
-// with a lower token than it has seen, so a lock that was asked for after another was
-// handed out must have a higher one, whether the other was released, has expired or is
-// still believed to be held. Of two acquisitions that were under way at one time, the
-// one that returned first may have had its effect last, as when a client stood still
-// before it was told: of these it is only certain that their tokens differ, and the
-// model judges whether there is an order that fits.
+// backwards finds fencing tokens that do not grow. A resource refuses a lower token than it
+// has seen. So a lock that was asked for after another was handed out must have a higher
+// token, whether the other was released, has expired or is still believed to be held. Of
+// two acquisitions under way at one time, the first to return may have had its effect last,
+// as when its client stood still before it learned of its lock. It is only certain that
+// their tokens differ; the model judges whether there is an order that fits.
 //
-// A lock keeps its token. One without is of a client without fencing, or its token was
-// not told; it is passed over.
+// A lock keeps its token. A lock without one is passed over: its client has no fencing, or
+// its token is unknown.
 func backwards(events []Event) (found []Violation) {
 	type id struct{ client, op int }
 	type token struct {
@@ -23,8 +22,8 @@ func backwards(events []Event) (found []Violation) {
 		locks[id{l.Client, l.Op}] = l
 	}
 	owner := map[token]Lock{}
-	top := map[string]Lock{} // by key, the one with the highest token so far
-	before := map[id]Lock{}  // that when the lock was asked for
+	top := map[string]Lock{} // by key: the lock with the highest token so far
+	before := map[id]Lock{}  // the top lock of its key when each lock was asked for
 	for _, e := range events {
 		at := id{e.Client, e.Op}
 		l, held := locks[at]

@@ -64,8 +64,8 @@ func TestTokensGrow(t *testing.T) {
 			[]Event{one(0, Asked, 0), two(1*s, Asked, 0), with(8, two(10*s, Granted, 11*s)), with(5, one(12*s, Granted, 9*s)), three(13*s, Asked, 0), with(6, three(14*s, Granted, 19*s))}, []string{Fencing, Fencing},
 		},
 		"under way at one time, but held one after the other": {
-			// The second is asked for before the first is handed out, and gets the
-			// lock after its release: no order has it first.
+			// The second is asked for before the first is handed out, and gets the lock
+			// after its release: no order has it first.
 			[]Event{
 				one(0, Asked, 0), two(0, Asked, 0), with(5, one(1*s, Granted, 9*s)), one(2*s, Extending, 0), with(5, one(3*s, Extended, 9*s)),
 				one(4*s, Releasing, 9*s), one(5*s, Released, 0), with(4, two(6*s, Granted, 19*s)), two(7*s, Extending, 0), two(8*s, Extended, 19*s),
@@ -94,7 +94,7 @@ func TestTokensGrow(t *testing.T) {
 	}
 }
 
-// A violation names the earlier holder, whose token is the higher one, first.
+// A violation names first the earlier holder, which has the higher token.
 func TestATokenThatWentBackNamesBothLocks(t *testing.T) {
 	found := backwards(inOrder(one(0, Asked, 0), with(5, one(1*s, Granted, 9*s)), two(10*s, Asked, 0), with(4, two(11*s, Granted, 19*s))))
 	require.Len(t, found, 1)

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The histories of these tests are in seconds.
+// The times in these tests' histories are in seconds.
 const s = time.Second
 
-// of returns what happened to lock op of a client on a key.
+// of returns a function that makes events of a client's lock op on a key.
 func of(client, op int, key string) func(at time.Duration, kind Kind, until time.Duration) Event {
 	return func(at time.Duration, kind Kind, until time.Duration) Event {
 		return Event{At: at, Kind: kind, Client: client, Op: op, Key: key, Until: until}
@@ -20,7 +20,7 @@ func of(client, op int, key string) func(at time.Duration, kind Kind, until time
 // Three clients, each with a lock of the same key.
 var one, two, three = of(1, 1, "k"), of(2, 1, "k"), of(3, 1, "k")
 
-// to returns what happened to a client itself.
+// to returns an event of the client itself.
 func to(client int, at time.Duration, kind Kind) Event {
 	return Event{At: at, Kind: kind, Client: client}
 }
@@ -124,7 +124,7 @@ func TestADeniedAcquisitionIsNoLock(t *testing.T) {
 	require.Empty(t, Locks(inOrder(one(1*s, Asked, 0), failed(one(2*s, Denied, 0)))))
 }
 
-// A client that lives on under the number of the dead holds what it then gets.
+// A client that goes on under a dead client's number holds the locks that it gets then.
 func TestDeathEndsOnlyWhatWasHeld(t *testing.T) {
 	again := of(1, 2, "k")
 	locks := Locks(inOrder(one(1*s, Granted, 9*s), to(1, 2*s, Died), again(10*s, Granted, 19*s)))
@@ -132,11 +132,11 @@ func TestDeathEndsOnlyWhatWasHeld(t *testing.T) {
 	require.Equal(t, 19*s, locks[1].End())
 }
 
-// Whoever closes gives up what it has, which may take effect at any time from then on.
+// A client that closes gives up its locks, which may take effect at any time from then on.
 func TestClosingReleases(t *testing.T) {
 	held := []Event{one(0, Asked, 0), one(1*s, Granted, 9*s), two(1*s, Asked, 0), two(4*s, Granted, 12*s)}
 	require.Empty(t, Check(inOrder(append(held, to(1, 3*s, Closed))...)))
 	require.Empty(t, CheckContexts(inOrder(append(held, to(1, 3*s, Closed))...)))
-	require.Equal(t, []string{Model}, rules(Check(inOrder(append(held, to(1, 3*s, Died))...))), "the keys of the dead live on")
+	require.Equal(t, []string{Model}, rules(Check(inOrder(append(held, to(1, 3*s, Died))...))), "a dead client's keys live on")
 	require.Equal(t, []string{Exclusion, Model}, rules(Check(inOrder(append(held, to(1, 5*s, Closed))...))))
 }

@@ -13,22 +13,22 @@ const Never = time.Duration(math.MaxInt64)
 type Lock struct {
 	Client, Op int
 	Key        string
-	Asked      time.Duration // when it was asked for
-	Granted    time.Duration // when it was handed out
+	Asked      time.Duration // when the client asked for it
+	Granted    time.Duration // when the client got it
 	Until      time.Duration // the end of its validity, after all extensions
 	Releasing  time.Duration // when its release was called, or its holder's process ended; Never otherwise
 	Ended      time.Duration // when its context was done; Never if it was not
-	Token      int64         // its fencing token when it was handed out; 0 is none, or not known
+	Token      int64         // its fencing token when it was handed out; 0 is none, or unknown
 }
 
-// End is when the holder could no longer believe that it held the key: it gave it
-// up, or validity was over.
+// End returns when the holder could no longer believe that it held the key: it released the
+// lock, or validity ended.
 func (l Lock) End() time.Duration { return min(l.Releasing, l.Until) }
 
 func (l Lock) String() string { return fmt.Sprintf("client %d's lock #%d", l.Client, l.Op) }
 
-// Locks lists the locks that events, in the order of [Log.Events], tell of, in the
-// order in which they were granted.
+// Locks lists the locks in events, which must be in the order of [Log.Events]. It returns
+// them in the order in which they were granted.
 func Locks(events []Event) []Lock {
 	type id struct{ client, op int }
 	var locks []Lock

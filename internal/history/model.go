@@ -10,20 +10,18 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The model is a lock with an owner that expires: acquiring it takes a free or an
-// expired lock, extending and releasing it with success take the owner. The checker
-// looks for one order of all operations on a key that the model allows, in which
-// each takes effect between its call and its return.
+// The model is a lock with an owner that expires: acquiring it takes a free or an expired
+// lock, and only the owner extends or releases it with success. For each key the checker
+// looks for an order of all operations that the model allows, in which each takes effect
+// between its call and its return.
 //
-// An operation that is ambiguous to its caller may have had its effect or not: a
-// release that failed, or that never returned, frees the lock if it is still ours; so
-// does a client that closes.
-// An acquisition that failed, or whose client died in it, hands out nothing, and an
-// extension that failed changes nothing anybody may count on: they constrain no
-// order, and are left out.
+// A release that failed, or never returned, may have had its effect or not: it frees the
+// lock if it is still held. So does a client that closes. An acquisition that failed, or
+// whose client died in it, hands out nothing, and a failed extension changes nothing that
+// anybody may count on: they are left out.
 //
-// Where there is such an order, there must also be one in which each acquisition brings
-// a higher fencing token than all before it.
+// Where there is such an order, there must also be one in which each acquisition brings a
+// higher fencing token than all before it.
 
 type action uint8
 
@@ -61,7 +59,7 @@ func step(state, input, _ any) (bool, any) {
 	ours := now.client == r.lock.Client && now.op == r.lock.Op
 	switch {
 	case r.action == acquire:
-		// At its end at the latest, what was held before must be over.
+		// The last hold must be over at the end of the acquisition at the latest.
 		free := now.client == 0 || now.until <= r.answer
 		return free, owner{client: r.lock.Client, op: r.lock.Op, until: r.lock.Until}
 	case r.action == extend:
@@ -72,7 +70,7 @@ func step(state, input, _ any) (bool, any) {
 	return r.failed, now
 }
 
-// fencedStep is step with tokens. A token that is not known is passed over.
+// fencedStep is step with tokens. It passes over a token that is not known.
 func fencedStep(state, input, output any) (bool, any) {
 	before, r := state.(owner), input.(request)
 	ok, after := step(owner{client: before.client, op: before.op, until: before.until}, input, output)
@@ -92,8 +90,8 @@ func (r request) String() string {
 	return fmt.Sprintf("%v: %s", r.lock, verb)
 }
 
-// modelTime bounds the search for an order, in the machine's time. Holds of one key
-// are nearly in order already, so it takes milliseconds.
+// modelTime bounds the search for an order, in the machine's time. Mostly the search takes
+// milliseconds, as the holds of one key are nearly in order already.
 const modelTime = 30 * time.Second
 
 // disorder finds keys for whose operations there is no order.
@@ -127,7 +125,8 @@ func fenced(all []porcupine.Operation) bool {
 	return slices.ContainsFunc(all, func(op porcupine.Operation) bool { return op.Input.(request).lock.Token != 0 })
 }
 
-// search looks for an order that the model allows; any violation breaks the rule.
+// search looks for an order that the model allows. If it finds none, or takes too long, it
+// returns a violation of the rule.
 func search(model porcupine.Model, rule, key string, all []porcupine.Operation) (v Violation, any bool) {
 	switch result, info := porcupine.CheckOperationsVerbose(model, all, modelTime); result {
 	case porcupine.Illegal:
@@ -138,8 +137,8 @@ func search(model porcupine.Model, rule, key string, all []porcupine.Operation) 
 	return Violation{}, false
 }
 
-// misfit names the first operation that the longest order found cannot take in. Of
-// several that are as long it is always the same, as porcupine lists them in any.
+// misfit names the first operation that does not fit into the longest order found.
+// porcupine lists orders of the same length at random; misfit always takes the same one.
 func misfit(rule, key string, all []porcupine.Operation, info porcupine.LinearizationInfo) Violation {
 	var longest []int
 	for _, partial := range info.PartialLinearizations()[0] {
@@ -162,7 +161,7 @@ func misfit(rule, key string, all []porcupine.Operation, info porcupine.Lineariz
 	return v
 }
 
-// requestsOf lists the operations that the events tell of.
+// requestsOf lists the operations in the events.
 func requestsOf(events []Event) []request {
 	type id struct {
 		client, op int
@@ -173,7 +172,7 @@ func requestsOf(events []Event) []request {
 		locks[id{l.Client, l.Op, 0}] = l
 	}
 	var all []request
-	open := map[id]int{} // place in all of a release that has not returned
+	open := map[id]int{} // index in all of each release that has not returned
 	called := map[id]time.Duration{}
 	for _, e := range events {
 		if e.Kind == Closed {
@@ -209,10 +208,10 @@ func requestsOf(events []Event) []request {
 
 // boundReleases shortens the search. Without it, each failed release that never returned
 // could stand anywhere in the order, and n of them would make 2^n states. A failed release
-// changes nothing if another release of the same lock succeeded, as the lock was held until
-// that one, nor if it was called after the end of validity, as the lock is as good as free
-// by then: both are left out. Any other one has its effect before the end of validity, or
-// none that matters, so that end bounds its answer.
+// changes nothing, and is left out, if another release of the same lock succeeded, as the
+// lock was held until that one; or if it was called after the end of validity, as the lock
+// was as good as free by then. Any other has its effect before the end of validity, or none
+// that matters, so that end bounds its answer.
 func boundReleases(all []request) []request {
 	released := map[Lock]bool{}
 	for _, r := range all {

@@ -10,7 +10,7 @@ import (
 func TestModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []Event
-		misfit string // what no order has room for
+		misfit string // the operation that fits into no order
 	}{
 		"one after the other": {
 			[]Event{one(0, Asked, 0), one(1*s, Granted, 9*s), one(2*s, Releasing, 9*s), one(3*s, Released, 0), two(3*s, Asked, 0), two(4*s, Granted, 9*s)}, "",
@@ -119,7 +119,7 @@ func TestModelEndsBesideManyReleasesInVain(t *testing.T) {
 	require.Contains(t, found[0].Text, "has room for client 3's lock #1: acquire")
 }
 
-// A seed must tell the same each time, also where two orders come as far.
+// The same events give the same violation each time, even where two orders are as long.
 func TestModelNamesTheSameMisfitEachTime(t *testing.T) {
 	events := inOrder(one(0, Asked, 0), one(2*s, Granted, 9*s), two(0, Asked, 0), two(3*s, Granted, 9*s), three(0, Asked, 0), three(4*s, Granted, 9*s))
 	first := disorder(events)
@@ -129,7 +129,7 @@ func TestModelNamesTheSameMisfitEachTime(t *testing.T) {
 	require.Equal(t, "client 2's lock #1", first[0].Locks[0].String())
 }
 
-// The model judges what Release said where holds do not overlap.
+// Where holds do not overlap, the model judges the result of Release.
 func TestCheckJudgesByTheModelToo(t *testing.T) {
 	found := Check(inOrder(
 		one(0, Asked, 0), one(1*s, Granted, 9*s), two(9*s, Asked, 0), two(10*s, Granted, 19*s),

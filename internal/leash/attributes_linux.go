@@ -9,7 +9,7 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// guardAfter is how long a command has run when it gets a watchdog. If we die before that, the
-// kernel kills the command, which has seldom started other processes so early. A watchdog costs
-// as much as the shortest of commands.
+// guardAfter is the time after which a running command gets a watchdog. If we die before that,
+// the kernel kills the command, which has seldom started other processes so early. A watchdog
+// costs as much as the shortest of commands.
 const guardAfter = 100 * time.Millisecond

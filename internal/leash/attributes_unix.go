@@ -6,6 +6,6 @@ import "syscall"
 
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// guardAfter is how long a command has run when it gets a watchdog. It gets one at once, as the
-// kernel does not kill the command if we die.
+// guardAfter is the time after which a running command gets a watchdog. It gets one at once, as
+// the kernel does not kill the command if we die.
 const guardAfter = 0

@@ -1,11 +1,10 @@
 // Package leash runs a command for as long as a lease lasts, and not an instant longer. When
-// the lease runs out, the command is asked to end, and it is killed before the lease is over.
-// The same happens to the processes that the command has started, if they are still in its
-// process group or, on Linux, in our session.
+// the lease runs out, the command gets SIGTERM, and it gets SIGKILL before the lease is over.
+// So do the processes that the command has started, if they are still in its process group
+// or, on Linux, in our session.
 //
-// This is safe because the end of the lease is known in advance, and because signals are all
-// that is needed by then. A signal needs no answer: no process executes an instruction of its
-// own after SIGKILL has reached it.
+// This is safe because the end of the lease is known in advance, and because signals need no
+// answer: no process executes an instruction of its own after SIGKILL has reached it.
 package leash
 
 import (
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// Lease is what a command may run under. A *redlock.Lock is one.
+// Lease permits a command to run until a point in time. A *redlock.Lock is a Lease.
 type Lease interface {
 	// Until is the end of the lease. A renewal moves it on.
 	Until() time.Time
@@ -30,18 +29,18 @@ type Command struct {
 	Env  []string // the whole environment; the last of two entries with one name counts
 
 	// Grace is how long before the end of the lease the command gets SIGTERM. Processes that
-	// it leaves behind have as long to end after their SIGTERM. With 0 no SIGTERM is sent.
+	// it leaves behind have the same time to end after SIGTERM. With 0 no SIGTERM is sent.
 	Grace time.Duration
-	// Margin is how long before the end of the lease the command gets SIGKILL. It must be
-	// longer than a busy machine delays us.
+	// Margin is how long before the end of the lease the command gets SIGKILL. It must exceed
+	// the time by which a busy machine delays us.
 	Margin time.Duration
 }
 
 // Outcome is how a command ended.
 type Outcome struct {
 	Status   int   // its exit status, or 128 plus the number of the signal that ended it
-	Lost     error // why the lease was lost before the command had ended; nil: it was not
-	LeftOver bool  // the command left processes behind, and they were ended
+	Lost     error // why the lease was lost before the command had ended; nil if it was not
+	LeftOver bool  // the command left processes behind, and we ended them
 }
 
 // ErrRunningOut means that the end of a lease came near, and no renewal moved it on.
@@ -68,15 +67,15 @@ type What int
 // Events, in the order in which they can happen.
 const (
 	Started   What = iota // the command runs
-	Unguarded             // there is no watchdog: nothing kills the command's group if we are killed
+	Unguarded             // no watchdog could be started: nothing kills the command's group if we are killed
 	Forwarded             // we passed on a signal that we got
 	Hurried               // we now have the niceness Niceness
 	Halted                // a SIGSTOP stopped the command; we go on
 	Stopped               // the command is stopped, and we stop too
 	Resumed               // we go on, and so does the command
-	Ending                // the command was told to end, as the lease runs out
-	Killed                // the command was killed, as the lease is lost
-	Forbidden             // the command could not be sent a signal, as it runs as another user
+	Ending                // the command got SIGTERM, as the lease runs out
+	Killed                // the command got SIGKILL, as the lease is lost
+	Forbidden             // we may not send the command a signal, as it runs as another user
 	Ended                 // the command has ended by itself, or by a signal
-	LeftOver              // the processes that the command left behind were told to end, or killed
+	LeftOver              // the processes that the command left behind got SIGTERM or SIGKILL
 )

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopts reports whether adopt works here. If it does, a process without children has no
-// descendants either.
+// adopts reports whether adopt works on this system. If it does, a process without children has
+// no descendants either.
 const adopts = true
 
 // adopt makes us the parent of the processes that our command leaves behind, so that we learn
@@ -22,8 +22,8 @@ const adopts = true
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // descendants returns all processes that descend from root and are in our session. A process
-// that has left the session is meant to live on. Orphans of our command are our children, so
-// none is missed. The next call finds a process that is started during this one.
+// that has left the session is meant to live on. Orphans of our command become our children, so
+// descendants misses none. The next call finds a process that starts during this one.
 func descendants(root int) []int {
 	session, _ := unix.Getsid(0)
 	seen := []int{root}
@@ -53,8 +53,8 @@ func offspring(root int) (groups []int) {
 	return groups
 }
 
-// stat returns the fields of /proc/PID/stat from the third one, the state, on. It returns nil if
-// there is no such process.
+// stat returns the fields of /proc/PID/stat from the third one, the state, on, or nil if there is
+// no such process.
 func stat(pid int) []string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -74,7 +74,7 @@ func (g *group) stopReason() syscall.Signal {
 		if pid == g.id || pid == g.watchdog.pid || len(fields) < 50 || fields[0] != "T" {
 			continue
 		}
-		// exit_code is the signal that has stopped it, or 0 if we have no right to know.
+		// exit_code is the signal that has stopped the process, or 0 if we may not know.
 		switch by, _ := strconv.Atoi(fields[49]); {
 		case by == 0 && g.lent:
 			return syscall.SIGTSTP
@@ -102,7 +102,7 @@ func raise(s syscall.Signal, all bool) {
 	byDefault, ignored, before := disposition{}, disposition{ignore}, disposition{}
 	sigaction(s, &ignored, &before)
 	if all {
-		_ = unix.Kill(0, s) // for the others: we ignore it, or a second signal could stop us again later
+		_ = unix.Kill(0, s) // for the others; we ignore it, as a second signal could stop us again later
 	}
 	sigaction(s, &byDefault, nil)
 	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), s)
@@ -147,9 +147,9 @@ func orphaned() bool {
 }
 
 // hurry raises our priority, if we have the right to, and reports whether it could. We have only
-// milliseconds of work, but it must be done in time: beside eight busy loops on two processors
-// we were up to 350 ms late without it. If Linux groups processes by session (autogroup), the
-// priority counts only within our session. Real-time scheduling does not help: when many
+// milliseconds of work, but must do it in time: without the priority, beside eight busy loops on
+// two processors, we were up to 350 ms late. If Linux groups processes by session (autogroup),
+// the priority counts only within our session. Real-time scheduling does not help: when many
 // commands ran at once, they used up the real-time share of each second and then stood still
 // for the rest of it.
 func hurry() (hurried bool) {

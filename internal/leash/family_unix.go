@@ -22,7 +22,7 @@ func (g *group) stopReason() syscall.Signal {
 	switch {
 	case g.lent:
 		return syscall.SIGTSTP
-	case g.state == nil && g.ours(): // it was never lent
+	case g.state == nil && g.ours(): // the terminal was never lent
 		return syscall.SIGTTIN
 	}
 	return syscall.SIGSTOP

@@ -14,12 +14,12 @@ type group struct {
 	id int
 	terminal
 	watchdog
-	alone bool // we have no child at all
+	alone bool // we have no children
 }
 
 // start starts the command on a thread that lives until over is closed: Linux sends Pdeathsig
-// when the thread that started the process ends. It uses a thread of its own, and not the
-// caller's, so that the caller is not bound to one thread when it is time to kill.
+// when the thread that started the process ends. The thread is not the caller's, so that the
+// caller is not bound to one thread when it is time to kill.
 func (g *group) start(cmd Command, over <-chan struct{}) error {
 	adopt()
 	started := make(chan error)
@@ -53,9 +53,9 @@ const shell = "/bin/sh"
 // reap reports whether the command has stopped or ended, and its status. Other children that
 // have ended are orphans of the command, or the watchdog.
 //
-// The system does not reuse a process id before its process was reaped. Only reap does that, and
-// never while a signal is being sent. It does not reuse a group's id before the last process of
-// the group is gone.
+// The system does not reuse a process id before the process was reaped. Only reap reaps, and never
+// while a signal is being sent. The system does not reuse a group's id before the last process
+// of the group is gone.
 func (g *group) reap() (status syscall.WaitStatus, changed bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
@@ -72,7 +72,8 @@ func (g *group) reap() (status syscall.WaitStatus, changed bool) {
 	}
 }
 
-// signal sends a signal to all of the command. It returns the error of the command's own group.
+// signal sends a signal to all groups of the command. It returns the error of the command's own
+// group.
 func (g *group) signal(s syscall.Signal) error {
 	err := syscall.Kill(-g.id, s)
 	for _, other := range g.others() {

@@ -22,7 +22,7 @@ const (
 // Go replaces the handlers before any of our code runs. It keeps the old ones in a table,
 // runtime.fwdSig, to which it gives no access. But signal.Notify enters the present handler of a
 // signal into that table. So we set a handler with a value that is easy to recognize, call
-// Notify, and search our memory for the value: its place is the place of the table.
+// Notify, and search our memory for the value: there is the table.
 func firstDispositions() []uintptr {
 	signal.Ignore(syscall.Signal(spare))
 	sigaction(spare, &disposition{planted}, nil)

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Run returns errors.ErrUnsupported: without process groups and signals a command cannot
-// be ended together with what it has started.
+// Run returns errors.ErrUnsupported: without process groups and signals it could not end a
+// command together with the processes that the command has started.
 func Run(Command, Lease, <-chan os.Signal, func(Event)) (Outcome, error) {
 	return Outcome{}, fmt.Errorf("%s has no process groups: %w", runtime.GOOS, errors.ErrUnsupported)
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// lease is a Lease that a test moves on or takes away.
+// lease is a Lease that a test renews or takes away.
 type lease struct {
 	mu    sync.Mutex
 	until time.Time
@@ -121,7 +121,7 @@ func (s *session) exec(path string, args ...string) (Outcome, error) {
 
 func (s *session) whats() (all []What) {
 	for _, e := range s.events {
-		if e.What != Hurried { // it needs a right that not every user has
+		if e.What != Hurried { // that needs a right that not every user has
 			all = append(all, e.What)
 		}
 	}
@@ -227,7 +227,7 @@ func TestALeaseThatMovesOn(t *testing.T) {
 	assert.Equal(t, []What{Started, Forwarded, Ended}, s.whats())
 }
 
-// A command that was asked to end is killed in time, even if its lease moves on later.
+// A command that got SIGTERM is killed in time, even if its lease is renewed later.
 func TestALeaseThatMovesOnTooLate(t *testing.T) {
 	s := newSession(t, 600*time.Millisecond)
 	s.on = func(e Event) {
@@ -240,7 +240,7 @@ func TestALeaseThatMovesOnTooLate(t *testing.T) {
 	assert.Equal(t, Outcome{Status: 137, Lost: ErrRunningOut}, outcome)
 }
 
-// Another client may already have a lease that was taken away: the command gets no SIGTERM.
+// After a lease was taken away, another client may already have it: the command gets no SIGTERM.
 func TestALeaseIsTakenAway(t *testing.T) {
 	s := newSession(t, long)
 	go func() {

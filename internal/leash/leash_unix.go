@@ -16,7 +16,8 @@ func Endings() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 }
 
-// Messages returns the signals that tell a program something. Run passes them on, too.
+// Messages returns signals that inform a program and do not ask it to end. Run passes them on,
+// too.
 func Messages() []os.Signal {
 	return []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
 }
@@ -24,11 +25,12 @@ func Messages() []os.Signal {
 // Run starts the command with our stdin, stdout and stderr in a process group of its own. It
 // returns when the command, and all processes that it has left behind, have ended.
 //
-// A signal from the channel is sent to all of the command. A SIGTSTP to us stops first the
-// command and then us. When we are continued, the command goes on if the lease still lasts, and
-// is killed if not. The terminal is lent to the command when it asks for it.
+// Run sends each signal from the channel to the command and the processes that it has started. A
+// SIGTSTP to us stops first the command and then us. When we are continued, the command goes on
+// if the lease still lasts, and is killed if not. Run lends the terminal to the command when the
+// command asks for it.
 //
-// The command is asked to end, and killed, as the comments of Command say. If the lease is lost
+// The command gets SIGTERM and SIGKILL as the comments of Command say. If the lease is lost
 // before its end, the command is killed at once, as another client may already have the lease.
 // If we are killed, a second process, the watchdog, kills the command's group; on Linux the
 // kernel also kills the command itself. If we are stopped, the watchdog kills the command in
@@ -36,7 +38,7 @@ func Messages() []os.Signal {
 //
 // Run calls say with each event, on the caller's goroutine; say must not block. An error means
 // that the command was not started. It was not started either if the outcome is a loss and say
-// was not called. After Run SIGTTOU is ignored.
+// was not called. After Run, SIGTTOU is ignored.
 func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (Outcome, error) {
 	r := run{
 		lease: lease, say: say, patience: cmd.Grace,
@@ -96,15 +98,15 @@ type run struct {
 	reins
 	lease    Lease
 	say      func(Event)
-	patience time.Duration  // how long processes that it left behind have after SIGTERM
+	patience time.Duration  // how long processes that the command left behind have after SIGTERM
 	typed    chan os.Signal // gets SIGTSTP
 
-	guardAt time.Time // when to start the watchdog; zero: that is done
+	guardAt time.Time // when to start the watchdog; zero after that
 	stands  bool      // the command is stopped
-	held    bool      // we have stopped the command, and go on with it only if there is a lease
-	ended   time.Time // when the command itself ended; zero: it runs
-	asked   time.Time // when the processes that it left behind got SIGTERM; zero: they have not
-	killed  time.Time // when SIGKILL was sent first; zero: it was not
+	held    bool      // we have stopped the command, and continue it only if the lease lasts
+	ended   time.Time // when the command itself ended; zero while it runs
+	asked   time.Time // when the processes that the command left behind got SIGTERM; zero before that
+	killed  time.Time // when SIGKILL was first sent; zero before that
 	outcome Outcome
 }
 
@@ -112,18 +114,18 @@ const (
 	// linger is how long processes that a command left behind may take to end by themselves.
 	// A shell does not wait for all of its children, such as one that still reads its output.
 	linger = 500 * time.Millisecond
-	// tick is the pause between two looks at the processes that a command left behind, and at
+	// tick is the pause between two checks of the processes that a command left behind, and of
 	// a lease that was about to end when we were continued.
 	tick = 10 * time.Millisecond
-	// lastWait is how long processes that were killed without a lease may take to be gone. A
-	// process that takes longer hangs in the kernel, or runs as another user.
+	// lastWait is how long we wait for processes that were killed when the lease was lost. A
+	// process that takes longer to end hangs in the kernel, or runs as another user.
 	lastWait = time.Second
 	// forever is a wait that ends only when something happens.
 	forever = time.Hour
 )
 
-// step does everything that is due. It returns after which time to call it again, or that
-// all is over.
+// step does everything that is due. It returns the time after which to call it again. over
+// reports that no process of the command is left to wait for.
 func (r *run) step() (next time.Duration, over bool) {
 	for {
 		status, changed := r.reap()
@@ -155,7 +157,7 @@ func (r *run) end(status syscall.WaitStatus) {
 	switch {
 	case r.lease.Context().Err() != nil, !r.ended.Before(r.lease.Until()):
 		r.lose()
-	case act == kill && status.Signaled() && status.Signal() == syscall.SIGKILL: // by the watchdog
+	case event.Signal == syscall.SIGKILL && (act == kill || r.watchdog.fired(r.ended)): // by the watchdog
 		r.lose()
 	}
 	r.takeBack(!r.killed.IsZero())
@@ -173,8 +175,8 @@ func (r *run) lose() {
 	}
 }
 
-// hold asks the command to end, kills it or lets it go on, as its lease demands. It returns for
-// how long there is nothing more to do.
+// hold asks the command to end, kills it or lets it go on, as the lease demands. It returns the
+// time until there is more to do.
 func (r *run) hold() time.Duration {
 	if !r.killed.IsZero() {
 		return forever
@@ -188,7 +190,7 @@ func (r *run) hold() time.Duration {
 		r.say(Event{What: Killed, Signal: syscall.SIGKILL, Until: until})
 		return forever
 	case r.held && act == ask:
-		return tick // the lease could not be renewed while we were stopped; give that a chance
+		return tick // the lease could not be renewed while we were stopped, and now has a chance
 	case r.held:
 		r.resume()
 	case act == ask:
@@ -199,13 +201,13 @@ func (r *run) hold() time.Duration {
 		return tick
 	}
 	r.warn()
-	// We come back often enough to tell the watchdog of a renewal long before the time at which
-	// it would kill.
+	// Come back often enough to send the watchdog the new time after a renewal, long before the
+	// old one.
 	return min(time.Until(next), time.Until(until)/2)
 }
 
-// warn tells the watchdog when to kill the command if we are stopped. That time is later than
-// the time at which we would do so ourselves.
+// warn sends the watchdog the time at which to kill the command if we are stopped. It is later
+// than the time at which we would kill the command ourselves.
 func (r *run) warn() {
 	killAt := r.reins.killAt
 	if killAt.IsZero() {
@@ -214,7 +216,7 @@ func (r *run) warn() {
 	r.watchdog.order(killAt.Add(r.margin / 2))
 }
 
-// watch starts the watchdog and raises our priority when it is time. It returns how long it is
+// watch starts the watchdog and raises our priority when it is time. It returns the time left
 // until then.
 func (r *run) watch() time.Duration {
 	if r.guardAt.IsZero() {
@@ -239,8 +241,8 @@ func (r *run) ask() {
 	r.tell(syscall.SIGCONT) // a stopped process does not react to SIGTERM
 }
 
-// slay sends SIGKILL. It is called again until no process is left, and so reaches processes that
-// were started meanwhile.
+// slay sends SIGKILL. The caller repeats it until no process is left, so that it reaches processes
+// that were started meanwhile.
 func (r *run) slay() {
 	if r.killed.IsZero() {
 		r.killed = time.Now()
@@ -256,8 +258,8 @@ func (r *run) tell(s syscall.Signal) {
 	}
 }
 
-// leftBehind ends the processes that the command left behind. It reports whether to wait for
-// them no longer. As long as there is a lease it waits, as the lease covers them too.
+// leftBehind ends the processes that the command left behind. It reports whether to stop waiting
+// for them. While the lease lasts, it keeps waiting, as the lease covers them too.
 func (r *run) leftBehind() bool {
 	now := time.Now()
 	switch {

@@ -2,11 +2,10 @@ package leash
 
 import "time"
 
-// reins decides when a command is to be asked to end, and when to be killed. It sends no signals
-// itself.
+// reins decides when to ask a command to end, and when to kill it. It sends no signals itself.
 type reins struct {
 	grace, margin time.Duration
-	killAt        time.Time // when to kill a command that was asked to end; zero: as the lease says
+	killAt        time.Time // when to kill a command that was asked to end; zero before it is asked
 }
 
 type act int
@@ -17,7 +16,7 @@ const (
 	kill
 )
 
-// due returns the action to take now, and when to look again.
+// due returns the action to take now, and the time to call it again.
 func (r *reins) due(now, until time.Time, lost bool) (act, time.Time) {
 	killAt, askAt := until.Add(-r.margin), until.Add(-r.grace)
 	asks := r.grace > r.margin
@@ -35,7 +34,7 @@ func (r *reins) due(now, until time.Time, lost bool) (act, time.Time) {
 	return wait, askAt
 }
 
-// asked records that the command was asked to end, with the lease ending at until. The command
-// is killed before that time even if the lease is renewed later, as it may not take for ever to
+// asked records that the command was asked to end, as the lease ends at until. The command is
+// killed before that time even if the lease is renewed later, as it must not take for ever to
 // end.
 func (r *reins) asked(until time.Time) { r.killAt = until.Add(-r.margin) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// stopped is called when the command was stopped by a signal. After a SIGSTOP the sender will
-// continue the command: cpulimit(1) does so many times a second. Meanwhile the lease is renewed.
+// stopped handles a command that a signal has stopped. After a SIGSTOP the sender will continue
+// the command, as cpulimit(1) does many times a second. Meanwhile the lease is renewed.
 func (r *run) stopped(by syscall.Signal) {
 	r.stands = true
 	if by == syscall.SIGSTOP {
@@ -29,11 +29,11 @@ func (r *run) stopped(by syscall.Signal) {
 	}
 }
 
-// suspend stops the command and us, as a user expects who typed ^Z or runs us in the background.
-// The command stops first. The lease is not renewed meanwhile, so after we were continued hold
-// decides whether the command goes on.
+// suspend stops the command and then us. A user who typed ^Z, or runs us in the background,
+// expects that. The lease is not renewed meanwhile, so after we were continued hold decides
+// whether the command goes on.
 //
-// We stop ourselves with the signal that has stopped the command. So our parent learns why the
+// suspend stops us with the signal that has stopped the command. So our parent learns why the
 // command stopped, and the kernel ignores the signal if no process would continue us.
 func (r *run) suspend(by syscall.Signal) {
 	if !r.killed.IsZero() || !r.ended.IsZero() {
@@ -42,7 +42,7 @@ func (r *run) suspend(by syscall.Signal) {
 	_ = r.signal(syscall.SIGSTOP)
 	r.say(Event{What: Stopped, Signal: by})
 	lent := r.takeBack(false)
-	raise(by, lent) // if the terminal was lent, the others in our pipeline have not got the signal
+	raise(by, lent) // if the terminal was lent, the others in our pipeline did not get the signal
 	if lent {
 		r.lend()
 	}

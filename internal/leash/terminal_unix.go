@@ -11,11 +11,11 @@ import (
 
 // terminal is our controlling terminal. We keep it until the group reads from it or changes its
 // modes. Until then ^C reaches us, and the other processes of our pipeline or script, and we pass
-// it on. Afterwards it reaches the group alone.
+// it on. After that it reaches the group alone.
 type terminal struct {
-	fd    int         // the descriptor of /dev/tty; 0: not open
+	fd    int         // the descriptor of /dev/tty; 0 if it is not open
 	lent  bool        // the group has the terminal
-	state *term.State // the modes before it was first lent; nil: it never was
+	state *term.State // the modes before the terminal was first lent; nil before that
 }
 
 // Foreground reports whether we are in the foreground of a terminal.
@@ -26,7 +26,7 @@ func Foreground() bool {
 }
 
 // EndOf ends us with a signal if we are in the foreground of a terminal, and does nothing
-// elsewhere. A shell ends a loop or a script on ^C only if the program that it runs has ended by
+// otherwise. A shell ends a loop or a script on ^C only if the program that it runs was ended by
 // that signal.
 func EndOf(s syscall.Signal) {
 	if Foreground() {
@@ -46,8 +46,8 @@ func (t *terminal) ours() bool {
 	return err == nil && at == syscall.Getpgrp()
 }
 
-// borrowed reports whether the group already has the terminal. It was then stopped by its
-// request for the terminal just before it got it.
+// borrowed reports whether the group already has the terminal. If so, its use of the terminal
+// stopped it just before it got the terminal.
 func (g *group) borrowed() bool {
 	if !g.lent {
 		return false

@@ -16,16 +16,23 @@ import (
 
 // watchdog is a process that kills the command if we are killed, or if we are stopped and the
 // lease comes to its end. It runs this program again, and reads from a pipe of which only we have
-// the other end. We send it the time at which to kill, and send a new one when that moves on.
+// the other end. We send it the time at which to kill, and a new time after each renewal.
 type watchdog struct {
-	pid  int       // 0: there is no watchdog
-	end  *os.File  // our end of the pipe
-	told time.Time // the time that was sent last
+	pid     int       // the watchdog's process id; 0 if there is none
+	end     *os.File  // our end of the pipe
+	told    time.Time // the time that was sent last
+	overdue bool      // an earlier time had passed when the next one was sent
+}
+
+// fired reports whether the watchdog's time has come, so that it has killed, or is about to.
+// That can be before the lease ends: if we are continued just then, we may even renew it.
+func (w *watchdog) fired(now time.Time) bool {
+	return w.overdue || !w.told.IsZero() && !now.Before(w.told)
 }
 
 const watchdogName = "redlock-watchdog"
 
-// init becomes the watchdog, before main, if this program was started as one.
+// init runs the watchdog, in place of main, if this program was started as one.
 func init() {
 	if len(os.Args) == 3 && os.Args[0] == watchdogName {
 		parent, _ := strconv.Atoi(os.Args[1])
@@ -63,6 +70,7 @@ func (w *watchdog) order(t time.Time) {
 	if w.pid == 0 || t.Equal(w.told) {
 		return
 	}
+	w.overdue = w.fired(time.Now())
 	w.told = t
 	// Read the clock first: if we are stopped between the two reads, the time is too early and
 	// not too late.
@@ -84,8 +92,8 @@ func uptime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// beWatchdog runs the watchdog: it waits until it is time to kill, or parent is dead. It then
-// kills group, and the other groups that descend from parent.
+// beWatchdog waits until it is time to kill, or parent is dead. It then kills group, and the other
+// groups that descend from parent.
 func beWatchdog(parent, group int) {
 	signal.Ignore() // all signals: they are for the command
 	for at := time.Duration(math.MaxInt64); ; {
@@ -128,10 +136,10 @@ func beWatchdog(parent, group int) {
 	}
 }
 
-// died is called when the watchdog was reaped: another process may have its id from then on.
+// died records that the watchdog was reaped. From then on another process may have its id.
 func (w *watchdog) died() {
 	_ = w.end.Close()
-	*w = watchdog{}
+	*w = watchdog{overdue: w.fired(time.Now())}
 }
 
 func (w *watchdog) dismiss() {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// root is the folder of the module.
+// root returns the folder of the module.
 func root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/quorumlock/redlock").Output()
 	if err != nil {
@@ -21,11 +21,11 @@ func root(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// overlay is what `go build -overlay` reads: files in place of others.
+// overlay is the input of `go build -overlay`: files that replace others.
 type overlay struct{ Replace map[string]string }
 
-// apply writes the mutant's files into dir, and says which they replace. The source
-// itself stays as it is.
+// apply writes the changed files of the mutant into dir, and returns which files they replace.
+// It does not change the source.
 func (m mutant) apply(root, dir string) (overlay, error) {
 	o := overlay{Replace: map[string]string{}}
 	text := map[string]string{}
@@ -59,7 +59,7 @@ func (m mutant) apply(root, dir string) (overlay, error) {
 	return o, nil
 }
 
-// rehash has scripts that were edited known by their new hashes.
+// rehash replaces the hashes of the scripts that the mutant edits.
 func rehash(root string, read func(string) (string, error), text map[string]string) error {
 	const hashes, include = "redlock/internal/protocol/scripts.go", "--include wake.lua\n"
 	for _, file := range []string{release, queue, propose, extend} {
@@ -98,7 +98,7 @@ func rehash(root string, read func(string) (string, error), text map[string]stri
 
 func sum(script string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(script))) }
 
-// overlay writes what `go -overlay` reads to have the mutant's bug.
+// overlay writes the file that `go -overlay` reads to plant the mutant's bug.
 func (m mutant) overlay(root, dir string) (file string, err error) {
 	o, err := m.apply(root, dir)
 	if err != nil {
@@ -112,8 +112,8 @@ func (m mutant) overlay(root, dir string) (file string, err error) {
 	return file, os.WriteFile(file, list, 0o666)
 }
 
-// fails reports whether the mutant's test does. It has to pass without the bug, which
-// every other run of the tests shows.
+// fails reports whether the mutant's test fails. Without the bug the test must pass, as every
+// other run of the tests shows.
 func (m mutant) fails(ctx context.Context, root, dir string) (bool, error) {
 	overlay, err := m.overlay(root, dir)
 	if err != nil {
@@ -133,7 +133,7 @@ func (m mutant) fails(ctx context.Context, root, dir string) (bool, error) {
 	return true, nil
 }
 
-// build makes the command with the mutant's bug in dir.
+// build builds the command with the mutant's bug in dir.
 func (m mutant) build(ctx context.Context, root, dir string) (binary string, err error) {
 	overlay, err := m.overlay(root, dir)
 	if err != nil {

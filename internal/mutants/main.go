@@ -1,7 +1,7 @@
-// Command mutants plants bugs in the library, one at a time, and has the simulation
-// look for them: a bug that it does not find is a hole in the simulation. Bugs that only
-// delay, by less than the simulation allows for, are for a test in virtual time to find.
-// It changes no file; each bug is an overlay of a build.
+// Command mutants plants bugs in the library, one at a time, and runs the simulation to find
+// them. A bug that the simulation does not find is a hole in it. Bugs that only delay, by less
+// than the simulation allows for, are found by a test in virtual time. The command changes no
+// source file: each bug is an overlay of a build.
 //
 //	go run ./internal/mutants                  all of them
 //	go run ./internal/mutants quorum-too-small one
@@ -58,7 +58,7 @@ func run(ctx context.Context, seeds, jobs int, part, write string, names []strin
 		}
 	}
 	found, failed := make([]catch, len(hunted)), make([]error, len(hunted))
-	var group errgroup.Group // one that does not build does not end the hunt for the others
+	var group errgroup.Group // a bug that does not build does not end the hunt for the others
 	group.SetLimit(jobs)
 	for i, m := range hunted {
 		group.Go(func() error {
@@ -92,7 +92,7 @@ func run(ctx context.Context, seeds, jobs int, part, write string, names []strin
 	return nil
 }
 
-// share is a part of all, such as 2/3, which is every third from the second on.
+// share returns a part of all: 2/3 is every third from the second on.
 func share(all []mutant, part string) (some []mutant, err error) {
 	n, of := 0, 0
 	if _, err := fmt.Sscanf(part, "%d/%d", &n, &of); err != nil || n < 1 || n > of {
@@ -107,7 +107,7 @@ func share(all []mutant, part string) (some []mutant, err error) {
 // catch is how a bug was found.
 type catch struct {
 	mutant
-	seed int    // the first that shows it, or the last that was to run if how is crash; 0 if none did
+	seed int    // the first that shows the bug; the last that was to run if how is crash; 0 if none did
 	how  string // the rule that was broken
 }
 
@@ -118,13 +118,14 @@ func (c catch) String() string {
 	return fmt.Sprintf("%-24s seed %3d  %s", c.name, c.seed, c.how)
 }
 
-// crash is how a bug shows that panics in a goroutine of the library's.
+// crash is the value of catch.how for a bug that panics in a goroutine of the library.
 const crash = "crash"
 
-// violated reads what the command says of the first run with a violation.
+// violated matches the command's report of the first run with a violation.
 var violated = regexp.MustCompile(`seed (\d+): \d+ violations, the first: \S+ (\w+):`)
 
-// hunt builds the command with the bug and runs seeds until one shows it.
+// hunt builds the command with the bug and runs seeds until one shows it. For a bug with a
+// test it runs the test instead.
 func hunt(ctx context.Context, root string, m mutant, seeds int) (catch, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
@@ -165,7 +166,7 @@ const (
 	end   = "<!-- end -->\n"
 )
 
-// record puts the table between the marks of a file.
+// record writes the table between its marks in a file.
 func record(file string, found []catch) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

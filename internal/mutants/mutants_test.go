@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The library changes under the table, which has to follow.
+// The edits of the table must still match the source of the library.
 func TestEveryBugCanBePlanted(t *testing.T) {
 	dir, err := root(context.Background())
 	require.NoError(t, err)
@@ -24,7 +24,7 @@ func TestEveryBugCanBePlanted(t *testing.T) {
 	}
 }
 
-// One of them, all the way. The command without arguments hunts all.
+// Hunts one bug from build to result. The command without arguments hunts all.
 func TestABugIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command")

@@ -1,5 +1,5 @@
-// Package port reserves TCP ports of loopback for servers that are killed and
-// come back, so that nobody takes the port meanwhile.
+// Package port reserves loopback TCP ports for servers that are killed and restarted, so that
+// no other program takes the port meanwhile.
 package port
 
 import (
@@ -13,38 +13,37 @@ import (
 	"sync"
 )
 
-// Loopback is where all reserved ports are.
+// Loopback is the address of all reserved ports.
 const Loopback = "127.0.0.1"
 
-// portFrom and portFloor bound the search from below: ports under portFrom tend
-// to be services' own, those under 1024 are privileged.
+// portFrom and portFloor are lower bounds of the search. Ports below portFrom tend to belong
+// to services, and those below 1024 are privileged.
 const (
 	portFrom  = 20000
 	portFloor = 1024
 )
 
-// Reservation keeps a TCP port for one server, also while that server is dead
-// and waits to be restarted: it is the UDP socket of the same number, which Redis
-// has no use for. Test binaries that run at the same time see each other's
-// sockets, and the kernel removes them with the process.
+// Reservation keeps a TCP port for one server, even while that server is dead and waits to be
+// restarted. It holds the UDP socket of the same number, which Redis does not use. Test
+// binaries that run at the same time see each other's sockets, and the kernel removes them
+// with the process.
 type Reservation struct {
 	Port int
 	conn net.PacketConn
 }
 
-// Addr is the port with its host.
+// Addr returns the port with its host.
 func (r *Reservation) Addr() string { return net.JoinHostPort(Loopback, strconv.Itoa(r.Port)) }
 
-// Release lets the port go. It does nothing to a nil reservation.
+// Release frees the port. It does nothing to a nil reservation.
 func (r *Reservation) Release() {
 	if r != nil {
 		_ = r.conn.Close()
 	}
 }
 
-// Reserve finds a free port below the ephemeral range, from a random start. The
-// TCP port of that number may still belong to a stranger; whoever listens finds
-// out.
+// Reserve finds a free port below the ephemeral range, starting at a random one. Another
+// program may still have the TCP port of that number; the caller notices when it listens.
 func Reserve() (*Reservation, error) {
 	low, high := portRange()
 	start := rand.IntN(high - low)
@@ -63,8 +62,8 @@ var portRange = sync.OnceValues(func() (low, high int) {
 	return searchRange(Ephemeral())
 })
 
-// searchRange picks the ports outside [first, last], the ephemeral range: from
-// portFrom up to it, else whatever there is below, else above.
+// searchRange returns ports outside [first, last], the ephemeral range: those from portFrom up
+// to it, or else all below it, or else those above it.
 func searchRange(first, last int) (low, high int) {
 	const enough = 500
 	switch {
@@ -74,12 +73,12 @@ func searchRange(first, last int) (low, high int) {
 		return portFloor, first
 	case 65536-(last+1) >= enough:
 		return last + 1, 65536
-	default: // everything is ephemeral: a collision is possible, and retried
+	default: // all ports are ephemeral: a collision is possible, and retried
 		return portFrom, 32768
 	}
 }
 
-// Ephemeral returns the ports that the system gives to outgoing connections.
+// Ephemeral returns the range of ports that the system gives to outgoing connections.
 func Ephemeral() (first, last int) {
 	if data, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
 		if _, err := fmt.Sscan(string(data), &first, &last); err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client returns a client with go-redis's default options for this server, as
-// changed by configure. Stop closes it.
+// Client returns a client with go-redis's default options for this server, as changed by
+// configure. Stop closes it.
 func (s *Server) Client(configure ...func(*redis.Options)) *redis.Client {
 	options := &redis.Options{
 		Network:   s.Network(),
@@ -27,10 +27,9 @@ func (s *Server) Client(configure ...func(*redis.Options)) *redis.Client {
 	return client
 }
 
-// URL is the server's address as redis://, rediss:// or unix://, with the
-// password of RequirePass. A TLS server's certificate is trusted by nobody but
-// [Server.TLSConfig] and [Server.CAFile]; "?skip_verify=true" at the end of the
-// URL does without.
+// URL returns the server's address as redis://, rediss:// or unix://, with the password of
+// RequirePass. Clients trust a TLS server's certificate only with [Server.TLSConfig] or
+// [Server.CAFile]; "?skip_verify=true" at the end of the URL turns the check off.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "redis", Host: s.Addr()}
 	switch {
@@ -45,12 +44,12 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// TLSConfig is what a client needs to trust the server, the caller's own; nil
-// without TLS.
+// TLSConfig returns a new configuration with which a client trusts the server; nil without
+// TLS.
 func (s *Server) TLSConfig() *tls.Config { return s.settings.trust() }
 
-// CAFile is the path of the certificate (PEM) of the authority that signed the
-// server's; empty without TLS.
+// CAFile returns the path of the certificate (PEM) of the authority that signed the server's;
+// empty without TLS.
 func (s *Server) CAFile() string {
 	if !s.settings.tls {
 		return ""
@@ -65,7 +64,7 @@ func (s settings) trust() *tls.Config {
 	return s.authority.client()
 }
 
-// closers are closed together; what is added afterwards is closed at once.
+// closers are closed together. One that is added later is closed at once.
 type closers struct {
 	mu     sync.Mutex
 	all    []io.Closer

@@ -22,8 +22,8 @@ type Cluster struct {
 	clients closers
 }
 
-// StartCluster starts a cluster of so many masters, each with an equal share of
-// the slots, and stops it when the test ends. One master is a cluster too.
+// StartCluster starts a cluster of so many masters, each with an equal share of the slots, and
+// stops it when the test ends. A cluster may have one master.
 func StartCluster(tb TB, shards int, opts ...Option) *Cluster {
 	tb.Helper()
 	c, err := LaunchCluster(shards, opts...)
@@ -35,9 +35,9 @@ func StartCluster(tb TB, shards int, opts ...Option) *Cluster {
 	return c
 }
 
-// LaunchCluster is StartCluster for callers without a test: the caller stops it.
-// On an error nothing is left running. It takes 2 s at least, the time for which
-// a master that has just started refuses to serve a cluster.
+// LaunchCluster is StartCluster without a test: the caller must stop the cluster. After an
+// error nothing is left running. It takes at least 2 s, because a master that has just started
+// does not serve a cluster for that long.
 func LaunchCluster(shards int, opts ...Option) (*Cluster, error) {
 	if newSettings(opts).unix {
 		return nil, errors.New("redisserver: a cluster needs TCP, not a unix socket")
@@ -56,7 +56,7 @@ func LaunchCluster(shards int, opts ...Option) (*Cluster, error) {
 
 func clustered(s *settings) { s.cluster = true }
 
-// form shares out the slots and introduces the servers to each other.
+// form assigns the slots and introduces the servers to each other.
 func (c *Cluster) form() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -78,8 +78,8 @@ func (c *Cluster) form() error {
 	return c.AwaitOK()
 }
 
-// AwaitOK returns when every server says that all slots are served and that it
-// knows every other, as after a start or a restart.
+// AwaitOK returns when every server reports that all slots are served and that it knows all
+// other servers. Call it after a restart.
 func (c *Cluster) AwaitOK() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -103,11 +103,11 @@ func (c *Cluster) AwaitOK() error {
 	return g.Wait()
 }
 
-// Servers are the masters, in the order of their slots.
+// Servers returns the masters, in the order of their slots.
 func (c *Cluster) Servers() []*Server { return c.servers }
 
-// Client returns a cluster client with go-redis's default options, as changed by
-// configure. Stop closes it.
+// Client returns a cluster client with go-redis's default options, as changed by configure.
+// Stop closes it.
 func (c *Cluster) Client(configure ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	options := &redis.ClusterOptions{
 		Password:  c.servers[0].settings.password,
@@ -124,8 +124,7 @@ func (c *Cluster) Client(configure ...func(*redis.ClusterOptions)) *redis.Cluste
 	return client
 }
 
-// Stop closes the clients and stops the servers for good. Further calls do
-// nothing.
+// Stop closes the clients and stops the servers for good. Further calls do nothing.
 func (c *Cluster) Stop() {
 	c.clients.close()
 	stopAll(c.servers)

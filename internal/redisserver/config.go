@@ -7,13 +7,13 @@ import (
 	"github.com/quorumlock/redlock/internal/port"
 )
 
-// listen says where a server listens.
+// listen is where a server listens.
 type listen struct {
-	port, bus int    // 0 where there is none
+	port, bus int    // 0 for none
 	socket    string // path of the unix socket; empty on TCP
 }
 
-// redisConf writes redis.conf for one server.
+// redisConf returns the text of redis.conf for one server.
 func (s settings) redisConf(dir string, at listen) string {
 	var b strings.Builder
 	line := func(name string, values ...string) {
@@ -29,7 +29,7 @@ func (s settings) redisConf(dir string, at listen) string {
 	line("save", "")
 	line("appendonly", "no")
 	line("bind", port.Loopback)
-	// A replica is served at once: by default a master waits 5 s for more.
+	// Serve a replica at once: by default a master waits 5 s for others.
 	line("repl-diskless-sync-delay", "0")
 	switch {
 	case s.unix:
@@ -69,7 +69,7 @@ func (s settings) redisConf(dir string, at listen) string {
 	return b.String()
 }
 
-// quote writes a value so that redis.conf's parser reads it back byte for byte.
+// quote quotes a value so that redis.conf's parser returns it byte for byte.
 func quote(v string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -28,7 +28,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	require.NoError(t, err)
 	addr, dir, ok := strings.Cut(strings.TrimSpace(line), " ")
 	require.True(t, ok, line)
-	defer os.RemoveAll(dir) // the one thing that a kill leaves behind
+	defer os.RemoveAll(dir) // a kill leaves only the directory behind
 
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	requireEnd(t, conn)
 }
 
-// The way of systems other than Linux, which works on all.
+// The watchdog is for systems other than Linux, but works on all.
 func TestWatchdog(t *testing.T) {
 	// The watched process is a cat, whose end shows on its output.
 	watched := func(t *testing.T) (*exec.Cmd, io.Reader) {

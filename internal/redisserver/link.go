@@ -11,14 +11,13 @@ import (
 	"github.com/quorumlock/redlock/internal/port"
 )
 
-// Link is a proxy in front of one server: clients dial Addr instead, and what
-// they say and hear can be held back, delayed and lost. It passes bytes on in
-// order and knows nothing of what they mean, but for CutReplies. Its methods are
-// safe for concurrent use and take effect on connections that exist already,
-// for bytes not yet passed on.
+// Link is a proxy in front of one server. Clients dial Addr instead, and the Link can hold
+// back, delay and lose their traffic. It passes bytes on in order, and does not interpret them
+// except for CutReplies. Its methods are safe for concurrent use. They also affect existing
+// connections, for bytes not yet passed on.
 //
-// A Cluster or Sentinel client learns the servers' own addresses and goes around
-// a Link, unless its Dialer is changed.
+// A Cluster or Sentinel client learns the servers' own addresses and bypasses a Link, unless
+// its Dialer is changed.
 type Link struct {
 	port    *port.Reservation
 	network string
@@ -33,17 +32,17 @@ type Link struct {
 	gate     chan struct{} // closed while bytes may pass
 	delay    [2]time.Duration
 	cuts     int
-	cutOnly  []string // names of the commands whose replies to cut; empty: any
+	cutOnly  []string // the commands whose replies to cut; empty: any
 }
 
 // Directions of a connection's bytes.
 const (
 	up   = iota // from the client to the server
-	down        // back
+	down        // from the server to the client
 )
 
-// NewLink puts a Link in front of target, an address as of [Server.Addr], and
-// closes it when the test ends.
+// NewLink puts a Link in front of target, an address as of [Server.Addr], and closes it when
+// the test ends.
 func NewLink(tb TB, target string) *Link {
 	tb.Helper()
 	l, err := OpenLink(target)
@@ -55,7 +54,7 @@ func NewLink(tb TB, target string) *Link {
 	return l
 }
 
-// OpenLink is NewLink for callers without a test: the caller closes it.
+// OpenLink is NewLink without a test: the caller must close the Link.
 func OpenLink(target string) (*Link, error) {
 	l := &Link{
 		network: "tcp",
@@ -84,13 +83,12 @@ func OpenLink(target string) (*Link, error) {
 	}
 }
 
-// Addr is the host and port that clients dial. It stays the same for the Link's
-// life.
+// Addr returns the host and port that clients dial. It never changes.
 func (l *Link) Addr() string { return l.port.Addr() }
 
-// Stall holds back all bytes, in both directions, as a hung server or a cut
-// cable would: connections and bytes are accepted and nothing comes out. Even
-// the end of a connection is held back.
+// Stall holds back all bytes, in both directions, like a hung server or a cut cable.
+// Connections and bytes are accepted, and nothing is passed on, not even the end of a
+// connection.
 func (l *Link) Stall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +99,7 @@ func (l *Link) Stall() {
 	}
 }
 
-// Resume passes on what Stall has held back.
+// Resume passes on the bytes that Stall has held back.
 func (l *Link) Resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,9 +110,8 @@ func (l *Link) Resume() {
 	}
 }
 
-// Delay makes every byte to the server arrive d later than it was sent. Bytes
-// sent one after the other are under way together, and their order is kept,
-// also when the delay is changed.
+// Delay makes every byte to the server arrive d later than it was sent. Bytes sent one after
+// the other are under way together, and their order is kept, even if the delay is changed.
 func (l *Link) Delay(d time.Duration) { l.setDelay(up, d) }
 
 // DelayReplies is Delay for bytes from the server.
@@ -126,8 +123,7 @@ func (l *Link) setDelay(direction int, d time.Duration) {
 	l.delay[direction] = d
 }
 
-// Refuse lets nobody connect any more, as if no process listened; connections
-// that exist go on.
+// Refuse refuses new connections, as if no process listened. Existing connections continue.
 func (l *Link) Refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +133,7 @@ func (l *Link) Refuse() {
 	}
 }
 
-// Accept ends Refuse. On an error the Link goes on refusing.
+// Accept ends Refuse. After an error the Link still refuses connections.
 func (l *Link) Accept() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,8 +152,7 @@ func (l *Link) Accept() error {
 	return nil
 }
 
-// Break closes every connection on both sides. Bytes held back or delayed are
-// lost.
+// Break closes every connection on both sides. Bytes held back or delayed are lost.
 func (l *Link) Break() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,8 +161,8 @@ func (l *Link) Break() {
 	}
 }
 
-// Close ends the Link and all its connections, as Refuse and Break, and returns
-// when all its goroutines have ended. Further calls do nothing.
+// Close ends the Link and all its connections, like Refuse and Break, and returns when all its
+// goroutines have ended. Further calls do nothing.
 func (l *Link) Close() {
 	l.cancel()
 	l.Refuse()
@@ -186,8 +181,8 @@ func (l *Link) serve(listener net.Listener) {
 	}
 }
 
-// connect dials the server and joins the two. A client whose server cannot be
-// reached sees its connection end.
+// connect connects a client to the server. If the server cannot be reached, it closes the
+// client's connection.
 func (l *Link) connect(client net.Conn) {
 	defer client.Close()
 	var dialer net.Dialer
@@ -213,7 +208,7 @@ func (l *Link) connect(client net.Conn) {
 	c.run()
 }
 
-// passage waits until bytes may pass, or the connection ends.
+// passage waits until bytes may pass or the connection ends.
 func (l *Link) passage(ctx context.Context) error {
 	l.mu.Lock()
 	gate := l.gate

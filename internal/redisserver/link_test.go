@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/internal/port"
 )
 
-// echo is a server that sends back what it hears, until the end.
+// echo starts a server that returns the bytes that it receives, until the test ends.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func (c caller) hear(line string) {
 	require.Equal(c.t, line+"\n", got)
 }
 
-// hearNothing waits for a while: no event says that nothing comes.
+// hearNothing waits for a while, because no event reports that nothing comes.
 func (c caller) hearNothing() {
 	c.t.Helper()
 	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
@@ -122,7 +122,7 @@ func TestLinkDelay(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(start), d)
 
 		a.say("2")
-		set(0) // what is under way stays in front
+		set(0) // bytes under way stay in front
 		a.say("3")
 		a.hear("2")
 		a.hear("3")
@@ -193,7 +193,7 @@ func TestLinkClose(t *testing.T) {
 	a.say("2")
 	l.Stall()
 	b := dial(t, l.Addr())
-	l.Close() // returns, with bytes held and delayed; goleak sees the rest
+	l.Close() // returns with bytes held and delayed; goleak checks the rest
 	l.Close()
 	requireEnd(t, a.conn)
 	requireEnd(t, b.conn)
@@ -269,7 +269,7 @@ func TestLinkCutsReplies(t *testing.T) {
 	require.NoError(t, c.Set(ctx, "k", "4", 0).Err())
 }
 
-// A client's own timeout does not take back what is under way.
+// A client's own timeout does not stop a command that is under way.
 func TestLinkDeliversLate(t *testing.T) {
 	needServer(t)
 	s := Start(t, 1, UnixSocket())[0]

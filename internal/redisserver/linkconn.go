@@ -16,7 +16,7 @@ type linkConn struct {
 
 	// guarded by link.mu
 	marked bool   // a command whose reply is to be cut is under way
-	recent string // the end of what was sent, upper case
+	recent string // the end of the bytes sent, upper case
 }
 
 // close breaks the connection on both sides at once.
@@ -42,15 +42,15 @@ func (c *linkConn) run() {
 	g.Wait()
 }
 
-// A parcel is bytes read at once, or the end of the stream (nil), and the time
-// at which it may be passed on.
+// A parcel is bytes from one read, or the end of the stream (nil data), and the time at which
+// it may be passed on.
 type parcel struct {
 	data []byte
 	due  time.Time
 }
 
-// read takes bytes as they come: sender and receiver have nothing to do with
-// each other's pace. An end by error is an end.
+// read takes bytes as they come, whatever the pace of the receiver. An error counts as the end
+// of the stream.
 func (c *linkConn) read(direction int, from net.Conn, q *transit) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -68,13 +68,13 @@ func (c *linkConn) read(direction int, from net.Conn, q *transit) {
 	}
 }
 
-// write passes on what has been read, when it is due and the link does not
-// stall. The end of a stream is passed on like its bytes, after them. A server
-// that is gone ends the connection; a client that is gone does not.
+// write passes parcels on when they are due and the link is not stalled. The end of a stream
+// is passed on after its bytes. A server that is gone ends the connection; a client that is
+// gone does not.
 func (c *linkConn) write(direction int, to net.Conn, q *transit) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	lost := false // nobody is there to hear the replies
+	lost := false // the client is gone; replies are dropped
 	for {
 		p, err := q.take(c.ctx)
 		if err != nil {
@@ -100,8 +100,8 @@ func (c *linkConn) write(direction int, to net.Conn, q *transit) {
 		case direction == up:
 			c.link.sent(c, p.data)
 		case c.link.cut(c):
-			// The server is left to act on what is under way to it; it
-			// learns of the end after that. Until then its words are lost.
+			// The server still executes the commands that are under way, and sees the end
+			// after them. Its replies are dropped.
 			lost = true
 			_ = to.Close()
 			continue
@@ -111,12 +111,12 @@ func (c *linkConn) write(direction int, to net.Conn, q *transit) {
 				c.close()
 				return
 			}
-			lost = true // what the client said before it left still arrives
+			lost = true // bytes that the client sent before it left still arrive
 		}
 	}
 }
 
-// transit is what is under way in one direction.
+// transit holds the parcels under way in one direction.
 type transit struct {
 	more chan struct{} // has a token when parcels is not empty
 
@@ -125,7 +125,7 @@ type transit struct {
 	parcels []parcel
 }
 
-// put adds a parcel; it may not be due before the one in front of it.
+// put adds a parcel. It is not due before the parcel in front of it.
 func (q *transit) put(p parcel) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

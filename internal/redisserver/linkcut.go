@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// CutReplies loses the next n replies: the server receives the command and acts
-// on it, its reply is dropped and the client's connection is broken, with the
-// replies to whatever else was pipelined on it. With the names of commands only
-// their replies count; without, any, and so does the reply to the handshake of
-// a new connection. Names are found in plain RESP, not in TLS. CutReplies(0)
-// ends it.
+// CutReplies loses the next n replies. The server executes the command, its reply is dropped,
+// and the client's connection breaks, with the replies to all other commands pipelined on it.
+// If names of commands are given, only their replies count. Otherwise any reply counts, even
+// the one to the handshake of a new connection. Names are found in plain RESP, not in TLS.
+// CutReplies(0) ends it.
 func (l *Link) CutReplies(n int, commands ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -25,15 +24,15 @@ func (l *Link) CutReplies(n int, commands ...string) {
 	}
 }
 
-// CutsLeft says how many replies CutReplies has still to lose.
+// CutsLeft returns how many replies CutReplies has yet to lose.
 func (l *Link) CutsLeft() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cuts
 }
 
-// sent marks a connection if the bytes about to reach the server, with the end
-// of those before, name a command whose reply is to be cut.
+// sent marks a connection if its bytes name a command whose reply is to be cut. data is about
+// to reach the server; the end of the bytes before it counts too.
 func (l *Link) sent(c *linkConn, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +48,8 @@ func (l *Link) sent(c *linkConn, data []byte) {
 	c.recent = text[max(0, len(text)-64):]
 }
 
-// cut says whether the reply that is about to reach the client is to be lost.
+// cut reports whether the reply that is about to reach the client is to be lost, and counts
+// it.
 func (l *Link) cut(c *linkConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *Link) cut(c *linkConn) bool {
 	return true
 }
 
-// respName is a command's name as it goes over the wire.
+// respName returns a command's name as on the wire.
 func respName(name string) string {
 	return fmt.Sprintf("\r\n$%d\r\n%s\r\n", len(name), strings.ToUpper(name))
 }

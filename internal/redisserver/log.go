@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// serverLog takes what a server prints: it closes ready at the line that says
-// so, and keeps the last lines for error messages.
+// serverLog receives the output of a server. It closes ready at the line that contains marker,
+// and keeps the last lines for error messages.
 type serverLog struct {
 	ready chan struct{}
 

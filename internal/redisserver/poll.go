@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// final marks an error that no further try will cure.
+// final marks an error that a retry cannot cure.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// poll tries a condition now and at every tick until it holds, at most for
-// limit, and returns the last error. It is for conditions that a server offers
-// no event for.
+// poll tries a condition now and at every tick until it holds, for limit at most, and returns
+// the last error. It is for conditions that a server does not announce by an event.
 func poll(limit, tick time.Duration, condition func() error) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()

@@ -29,7 +29,7 @@ func TestReservedPortOfAStranger(t *testing.T) {
 	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
 	c := command{path: path, args: []string{conf}, dir: dir, ready: "ready to accept connections"}
 	_, err = c.run()
-	require.ErrorIs(t, err, errPortTaken) // newServer then takes another
+	require.ErrorIs(t, err, errPortTaken) // newServer then takes another port
 	require.ErrorContains(t, err, fmt.Sprint(r.Port))
 }
 

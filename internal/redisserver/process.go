@@ -12,10 +12,10 @@ import (
 // startTimeout bounds a start on a loaded machine; an idle one needs about 10 ms.
 const startTimeout = 30 * time.Second
 
-// errPortTaken says that a stranger listens on the port that was reserved.
+// errPortTaken reports that another program listens on the reserved port.
 var errPortTaken = errors.New("port taken")
 
-// command is what it takes to run a server, again and again.
+// command describes how to run a server; it can be run several times.
 type command struct {
 	path  string
 	args  []string
@@ -23,20 +23,20 @@ type command struct {
 	ready string // the server logs a line with this text when it listens
 }
 
-// process is one life of a server.
+// process is one run of a server.
 type process struct {
 	cmd  *exec.Cmd
 	log  *serverLog
-	done chan struct{} // closed when it has been waited for
+	done chan struct{} // closed when the process has been waited for
 }
 
-// run starts a server and returns when it has logged that it listens. On an
-// error nothing is left running.
+// run starts a server and returns when it has logged that it listens. After an error nothing
+// is left running.
 //
-// The process is started and waited for by one goroutine that keeps its
-// operating system thread: on Linux the parent of a process, for the signal sent
-// at the parent's death, is the thread and not the process. A goroutine that
-// shared its thread would see it end, and the server with it, at any time.
+// One goroutine, locked to its thread, starts the process and waits for it. On Linux, the
+// signal at the death of the parent is sent when the thread that started the process ends,
+// even if the parent process lives. On an unlocked thread, the server could be killed at any
+// time.
 func (c command) run() (*process, error) {
 	p := &process{
 		cmd:  exec.Command(c.path, c.args...),
@@ -66,7 +66,7 @@ func (c command) run() (*process, error) {
 			return
 		}
 		started <- nil
-		_ = p.cmd.Wait() // how it ended is in the log
+		_ = p.cmd.Wait() // the log says how it ended
 		unguard()
 	}()
 	if err := <-started; err != nil {
@@ -91,7 +91,7 @@ func (c command) run() (*process, error) {
 	}
 }
 
-// alive reports whether the process has not been waited for yet.
+// alive reports whether the process has not ended yet.
 func (p *process) alive() bool {
 	if p == nil {
 		return false
@@ -104,7 +104,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// kill sends SIGKILL, which a stopped process obeys as well, and waits.
+// kill sends SIGKILL, which also ends a stopped process, and waits.
 func (p *process) kill() {
 	if p == nil {
 		return
@@ -113,7 +113,7 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// pause stops the process and returns once the system says it is stopped.
+// pause stops the process and returns when the system reports it as stopped.
 func (p *process) pause() error {
 	if !p.alive() {
 		return errors.New("redisserver: pause: server is not running")
@@ -136,7 +136,7 @@ func (p *process) pause() error {
 	})
 }
 
-// resume lets a paused process go on; a running one is left as it is.
+// resume continues a paused process; it does nothing to a running one.
 func (p *process) resume() error {
 	if !p.alive() {
 		return errors.New("redisserver: resume: server is not running")

@@ -8,17 +8,16 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel kill the process when the thread that starts it
-// ends.
+// dieWithParent makes the kernel kill the process when the thread that starts it ends.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// guard has nothing to add to dieWithParent.
+// guard does nothing, because dieWithParent is enough.
 func guard(int) (release func(), err error) { return func() {}, nil }
 
-// suspended reads the state of the process: the letter after its name, which is
-// in parentheses and may itself contain some.
+// suspended reads the state of the process, the letter after its name. The name is in
+// parentheses and may contain some.
 func suspended(pid int) (bool, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

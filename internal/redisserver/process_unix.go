@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// dieWithParent cannot be asked of these kernels; guard does it.
+// dieWithParent does nothing: these kernels lack the feature, so guard is used.
 func dieWithParent(*exec.Cmd) {}
 
 func guard(pid int) (release func(), err error) { return watchdog(pid) }

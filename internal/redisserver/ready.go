@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// awaitPing returns when the server answers PING. The first try succeeds, as a
-// rule: a server that has logged that it is ready listens.
+// awaitPing returns when the server answers PING. The first try usually succeeds, because a
+// server that has logged that it is ready listens.
 func awaitPing(network, addr string, config *tls.Config) error {
 	return poll(startTimeout, 10*time.Millisecond, func() error {
 		reply, err := ping(network, addr, config)
@@ -26,8 +26,7 @@ func awaitPing(network, addr string, config *tls.Config) error {
 	})
 }
 
-// ping does without a Redis client, whose handshake would depend on the users
-// that the server knows.
+// ping sends PING without a Redis client, whose handshake would depend on the server's users.
 func ping(network, addr string, config *tls.Config) (string, error) {
 	const limit = 5 * time.Second
 	dialer := &net.Dialer{Timeout: limit}

@@ -1,17 +1,15 @@
-// Package redisserver starts real redis-server processes for tests and
-// benchmarks: independent masters, a Redis Cluster, and a master with a replica
-// under a Sentinel.
+// Package redisserver starts real redis-server processes for tests and benchmarks: independent
+// masters, a Redis Cluster, and a master with a replica under a Sentinel.
 //
-// Every server is a process of its own on 127.0.0.1, without persistence, with
-// its own temporary directory and a port below the range that the system hands
-// out to outgoing connections. The redis-server found in PATH is used; where
-// there is none, starting fails and says what to install. Nothing is skipped.
+// Every server is a process on 127.0.0.1, without persistence, with its own temporary
+// directory and a port below the range of the system's outgoing connections. The redis-server
+// in PATH is used. Without one, starting fails with an error that says what to install; no
+// test is skipped.
 //
-// Servers end with the process that started them, even if that one is killed.
-// What a kill leaves behind is their temporary directories, and nothing else.
+// Servers end with the process that started them, even if that is killed. A kill leaves only
+// their temporary directories behind.
 //
-// A [Link] is a proxy in front of a server that stalls, delays or loses what
-// passes through it.
+// A [Link] is a proxy in front of a server that stalls, delays or loses traffic.
 package redisserver
 
 import (
@@ -29,11 +27,9 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// errMissing is one line on purpose: it is all that a reader of a failed test
-// needs to know.
+// errMissing is one line, so that the reader of a failed test needs no more.
 var errMissing = errors.New("redisserver: no redis-server in PATH; install it with: apt-get install redis-server (Debian, Ubuntu) or brew install redis (macOS)")
 
-// binary returns the path of redis-server.
 func binary() (string, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -42,8 +38,8 @@ func binary() (string, error) {
 	return path, nil
 }
 
-// Start starts n independent masters and stops them when the test ends. It
-// fails the test when one of them does not start; the others are then stopped.
+// Start starts n independent masters and stops them when the test ends. If one of them does
+// not start, it stops the others and fails the test.
 func Start(tb TB, n int, opts ...Option) []*Server {
 	tb.Helper()
 	servers, err := Launch(n, opts...)
@@ -55,9 +51,8 @@ func Start(tb TB, n int, opts ...Option) []*Server {
 	return servers
 }
 
-// Launch starts n independent masters, which answer PING when it returns. The
-// caller stops each of them. On an error nothing is left running and no
-// directory is left behind.
+// Launch starts n independent masters, which answer PING when it returns. The caller must stop
+// each of them. After an error no process and no directory is left.
 func Launch(n int, opts ...Option) ([]*Server, error) {
 	settings := newSettings(opts)
 	if settings.tls {

@@ -22,12 +22,12 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	redis.SetLogger(silence{}) // go-redis's own goes to stderr
+	redis.SetLogger(silence{}) // go-redis's own logger writes to stderr
 	goleak.VerifyTestMain(m)
 }
 
-// childEnv makes the test binary start a server, print its address and
-// directory, and wait to be killed.
+// childEnv makes the test binary start a server, print its address and directory, and wait to
+// be killed.
 const childEnv = "REDISSERVER_TEST_CHILD"
 
 func child() {
@@ -44,7 +44,7 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// needServer leaves a test out with -short, and only then.
+// needServer skips a test with -short, and only then.
 func needServer(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -52,7 +52,7 @@ func needServer(t *testing.T) {
 	}
 }
 
-// recorder is a TB whose end is in the test's hands.
+// recorder is a TB that the test itself ends.
 type recorder struct {
 	cleanups []func()
 	fatal    string

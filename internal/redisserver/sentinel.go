@@ -15,9 +15,9 @@ import (
 // masterName is the name under which the Sentinel knows its master.
 const masterName = "main"
 
-// Sentinel is one Sentinel (quorum 1) that watches a master with one replica,
-// and promotes the replica when the master has been silent for a second.
-// Replication is asynchronous: what the replica has not received is lost then.
+// Sentinel is one Sentinel (quorum 1) that monitors a master with one replica, and promotes
+// the replica when the master has been silent for a second. Replication is asynchronous:
+// writes that the replica has not received are lost then.
 type Sentinel struct {
 	port    *port.Reservation
 	dir     string
@@ -27,10 +27,10 @@ type Sentinel struct {
 	clients closers
 }
 
-// StartSentinel starts a master, its replica and their Sentinel, and stops them
-// when the test ends. When it returns the replica is in sync and the Sentinel
-// could promote it. Of the options, RequirePass and Config are possible; they
-// are for master and replica, the Sentinel itself has no password.
+// StartSentinel starts a master, its replica and their Sentinel, and stops them when the test
+// ends. When it returns, the replica is in sync and the Sentinel could promote it. The only
+// possible options are RequirePass and Config. They are for the master and the replica; the
+// Sentinel itself has no password.
 func StartSentinel(tb TB, opts ...Option) *Sentinel {
 	tb.Helper()
 	s, err := LaunchSentinel(opts...)
@@ -42,13 +42,13 @@ func StartSentinel(tb TB, opts ...Option) *Sentinel {
 	return s
 }
 
-// MasterName is the name to ask the Sentinel for.
+// MasterName returns the name to ask the Sentinel for.
 func (s *Sentinel) MasterName() string { return masterName }
 
-// SentinelAddr is the Sentinel's own host and port.
+// SentinelAddr returns the Sentinel's own host and port.
 func (s *Sentinel) SentinelAddr() string { return s.port.Addr() }
 
-// Master is the server that the Sentinel takes for the master now, dead or alive.
+// Master returns the server that the Sentinel regards as the master now, dead or alive.
 func (s *Sentinel) Master() (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -65,7 +65,7 @@ func (s *Sentinel) Master() (*Server, error) {
 	return nil, fmt.Errorf("redisserver: sentinel: unknown master %s", addr)
 }
 
-// Replica is the other one.
+// Replica returns the server that is not the master.
 func (s *Sentinel) Replica() (*Server, error) {
 	master, err := s.Master()
 	if err != nil {
@@ -77,9 +77,9 @@ func (s *Sentinel) Replica() (*Server, error) {
 	return s.servers[0], nil
 }
 
-// Failover has the Sentinel make the replica master, while both live, and
-// returns when it is. The old master becomes a replica a little later; until
-// then it takes writes, which are lost.
+// Failover makes the Sentinel promote the replica while both servers live, and returns when it
+// is the master. The old master becomes a replica a little later; until then it accepts
+// writes, which are lost.
 func (s *Sentinel) Failover() error {
 	ask := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
@@ -89,24 +89,24 @@ func (s *Sentinel) Failover() error {
 	return s.awaitFailover(ask, ask)
 }
 
-// AwaitFailover does what makes a failover necessary, such as to kill the
-// master, and returns when the Sentinel has announced a new one. On an error the
-// failover may be under way.
+// AwaitFailover calls cause, which makes a failover necessary, for example by killing the
+// master, and returns when the Sentinel has announced a new one. After an error the failover
+// may be under way.
 func (s *Sentinel) AwaitFailover(cause func() error) error {
 	return s.awaitFailover(cause, func() error { return nil }) // the Sentinel tries again by itself
 }
 
-// aborted is what a Sentinel publishes that knows of no replica to promote. One that was not
-// run for half a second thinks so of a replica that is well.
+// aborted is the message of a Sentinel that knows of no replica to promote. A Sentinel that
+// did not run for half a second thinks so even if the replica is well.
 const aborted = "-failover-abort-no-good-slave"
 
-// awaitFailover is AwaitFailover that calls again each time that the failover was aborted.
+// awaitFailover is AwaitFailover, but calls again each time that the failover is aborted.
 func (s *Sentinel) awaitFailover(cause, again func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	news := s.client.Subscribe(ctx, "+switch-master", aborted)
 	defer news.Close()
-	for range 2 { // both are subscribed: nothing is missed from here on
+	for range 2 { // both are subscribed: no message is missed from here on
 		if _, err := news.Receive(ctx); err != nil {
 			return fmt.Errorf("redisserver: sentinel: subscribe: %w", err)
 		}
@@ -126,13 +126,13 @@ func (s *Sentinel) awaitFailover(cause, again func() error) error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("redisserver: sentinel: failover, again: %w\n%s", err, s.process.log)
 			}
-			time.Sleep(100 * time.Millisecond) // until the Sentinel has heard of its replica again
+			time.Sleep(100 * time.Millisecond) // until the Sentinel has heard from its replica again
 		}
 	}
 }
 
-// Client returns a failover client with go-redis's default options, as changed
-// by configure. Stop closes it.
+// Client returns a failover client with go-redis's default options, as changed by configure.
+// Stop closes it.
 func (s *Sentinel) Client(configure ...func(*redis.FailoverOptions)) *redis.Client {
 	options := &redis.FailoverOptions{
 		MasterName:    masterName,
@@ -147,8 +147,8 @@ func (s *Sentinel) Client(configure ...func(*redis.FailoverOptions)) *redis.Clie
 	return client
 }
 
-// Stop closes the clients and ends Sentinel, master and replica for good.
-// Further calls do nothing.
+// Stop closes the clients and ends Sentinel, master and replica for good. Further calls do
+// nothing.
 func (s *Sentinel) Stop() {
 	s.clients.close()
 	s.process.kill()

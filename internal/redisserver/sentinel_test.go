@@ -11,7 +11,7 @@ import (
 
 var errRole = errors.New("role not taken yet")
 
-// requireRoles asks master and replica themselves.
+// requireRoles asks the master and the replica themselves.
 func requireRoles(t *testing.T, s *Sentinel, master, replica *Server) {
 	t.Helper()
 	roles := map[*redis.Client]string{master.Client(): "master", replica.Client(): "slave"}
@@ -72,7 +72,7 @@ func TestSentinelPromotesWhenTheMasterDies(t *testing.T) {
 	requireMaster(t, s, b, a)
 	require.NoError(t, s.Client().Set(ctx, "k", "v", 0).Err())
 
-	require.NoError(t, a.Restart()) // as a master; the Sentinel sets it right
+	require.NoError(t, a.Restart()) // as a master; the Sentinel makes it a replica
 	requireRoles(t, s, b, a)
 }
 

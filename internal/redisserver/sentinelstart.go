@@ -14,8 +14,8 @@ import (
 	"github.com/quorumlock/redlock/internal/port"
 )
 
-// LaunchSentinel is StartSentinel for callers without a test: the caller stops
-// it. On an error nothing is left running.
+// LaunchSentinel is StartSentinel without a test: the caller must stop it. After an error
+// nothing is left running.
 func LaunchSentinel(opts ...Option) (_ *Sentinel, err error) {
 	settings := newSettings(opts)
 	if settings.unix || settings.tls || len(settings.acl) > 0 {
@@ -40,8 +40,8 @@ func LaunchSentinel(opts ...Option) (_ *Sentinel, err error) {
 		return nil, err
 	}
 	s.servers = append(s.servers, replicas...)
-	// A Sentinel learns of replicas from its master's INFO, at once and then
-	// every 10 s: the replica must be there by the first time.
+	// A Sentinel learns of replicas from its master's INFO, which it reads at once and then
+	// every 10 s. The replica must be in the first one.
 	if err := s.awaitSync(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func LaunchSentinel(opts ...Option) (_ *Sentinel, err error) {
 	return s, nil
 }
 
-// run starts the Sentinel on a port that no stranger listens on.
+// run starts the Sentinel on a port on which no other program listens.
 func (s *Sentinel) run(master *Server) error {
 	path, err := binary()
 	if err != nil {
@@ -104,13 +104,14 @@ func (s *Sentinel) sentinelConf(master *Server) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// hurry has the Sentinel look more often than once a second (PING) and every
-// ten (INFO), and lets it decide sooner that a master which came back is none
-// any more (four publish periods). The pings are a matter of correctness: with a
-// down-after of one period or less a Sentinel counts a link as down before it
-// has sent its first ping, and fails over from a healthy master; and it promotes
-// no replica whose INFO is older than five periods, while it asks those of a dead
-// master once a second. SENTINEL DEBUG is in Redis since 7.0.
+// hurry shortens the Sentinel's periods for PING (1 s by default), INFO (10 s) and publishing.
+// After four publish periods it decides that a master that came back is no longer one.
+// SENTINEL DEBUG exists since Redis 7.0.
+//
+// The Sentinel needs shorter periods to work correctly. If down-after is one PING period or
+// less, it counts a link as down before its first PING, and fails over from a healthy master.
+// And it promotes no replica whose INFO is older than five INFO periods, while it asks the
+// replicas of a dead master once a second.
 func (s *Sentinel) hurry() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -122,7 +123,7 @@ func (s *Sentinel) hurry() error {
 	return nil
 }
 
-// awaitSync returns when the master counts the replica as online.
+// awaitSync returns when the master reports the replica as online.
 func (s *Sentinel) awaitSync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -139,7 +140,7 @@ func (s *Sentinel) awaitSync() error {
 	})
 }
 
-// awaitReplica returns when the Sentinel sees one replica that it could promote.
+// awaitReplica returns when the Sentinel knows a replica that it could promote.
 func (s *Sentinel) awaitReplica() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()

@@ -10,26 +10,26 @@ import (
 	"github.com/quorumlock/redlock/internal/port"
 )
 
-// Server is one redis-server. Its methods are safe for concurrent use, also
-// from goroutines that are not the test's own.
+// Server is one redis-server. Its methods are safe for concurrent use, even from goroutines
+// other than the test's.
 type Server struct {
 	settings settings
 	command  command
 	dir      string
 	port     *port.Reservation // nil on a unix socket
-	bus      *port.Reservation // a cluster's second port; else nil
+	bus      *port.Reservation // the bus port of a cluster's server; else nil
 	socket   string            // empty on TCP
 	clients  closers
 
-	mu      sync.Mutex // one change of life at a time
+	mu      sync.Mutex // held for a whole start, kill, pause or stop
 	process *process
 	stopped bool
 }
 
-// portTries bounds the search for a port that no stranger listens on.
+// portTries bounds the search for a port on which no other program listens.
 const portTries = 20
 
-// newServer starts a server. On an error nothing is left of it.
+// newServer starts a server. After an error nothing of it is left.
 func newServer(settings settings) (*Server, error) {
 	for try := 1; ; try++ {
 		s, err := tryServer(settings)
@@ -88,8 +88,8 @@ func tryServer(settings settings) (_ *Server, err error) {
 	return s, nil
 }
 
-// newDir makes a directory of our own and not the test's: a test's name in it
-// would make the path of a socket too long.
+// newDir makes a temporary directory outside the test's: with a test's name, the path of a
+// socket would be too long.
 func newDir() (string, error) {
 	dir, err := os.MkdirTemp("", "redis-")
 	if err != nil {
@@ -98,8 +98,7 @@ func newDir() (string, error) {
 	return dir, nil
 }
 
-// run starts the process and waits until it answers. On an error no process is
-// left.
+// run starts the process and waits until it answers. After an error no process is left.
 func (s *Server) run() error {
 	p, err := s.command.run()
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *Server) run() error {
 	return nil
 }
 
-// Network is "tcp" or "unix".
+// Network returns "tcp" or "unix".
 func (s *Server) Network() string {
 	if s.socket != "" {
 		return "unix"
@@ -121,7 +120,7 @@ func (s *Server) Network() string {
 	return "tcp"
 }
 
-// Addr is what a client dials: host and port, or the path of a socket.
+// Addr returns the address to dial: host and port, or the path of a socket.
 func (s *Server) Addr() string {
 	if s.socket != "" {
 		return s.socket
@@ -129,7 +128,7 @@ func (s *Server) Addr() string {
 	return s.port.Addr()
 }
 
-// Port is the TCP port, with or without TLS; 0 on a unix socket.
+// Port returns the TCP port, with or without TLS, or 0 on a unix socket.
 func (s *Server) Port() int {
 	if s.port == nil {
 		return 0
@@ -137,10 +136,10 @@ func (s *Server) Port() int {
 	return s.port.Port
 }
 
-// Dir is the server's directory. Stop removes it.
+// Dir returns the server's directory. Stop removes it.
 func (s *Server) Dir() string { return s.dir }
 
-// PID is the process id, 0 while the server is dead. A restart changes it.
+// PID returns the process id, or 0 while the server is dead. A restart changes it.
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +149,7 @@ func (s *Server) PID() int {
 	return s.process.cmd.Process.Pid
 }
 
-// Log returns the last lines that the server has printed in its current or last
-// life.
+// Log returns the last lines that the server has printed since its last start.
 func (s *Server) Log() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,18 +159,18 @@ func (s *Server) Log() string {
 	return s.process.log.String()
 }
 
-// Kill sends SIGKILL and returns when the process is gone. Its connections are
-// broken and, without persistence, its memory is lost. The port stays reserved
-// for Restart. A server that is paused or dead may be killed.
+// Kill sends SIGKILL and returns when the process is gone. Its connections break and, without
+// persistence, its memory is lost. The port stays reserved for Restart. Kill also works on a
+// paused or dead server.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process.kill()
 }
 
-// Restart kills the server if it lives, starts it again on the same port with
-// the same configuration, and returns when it answers. It comes back without
-// memory; a cluster's server keeps its slots. On an error the server is dead.
+// Restart kills the server if it lives, starts it again on the same port with the same
+// configuration, and returns when it answers. Its memory is lost, but a cluster's server keeps
+// its slots. After an error the server is dead.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,25 +181,24 @@ func (s *Server) Restart() error {
 	return s.run()
 }
 
-// Pause stops the process with SIGSTOP and returns when it stands still: the
-// system goes on accepting connections and bytes for it, and nothing is
-// answered. On an error the server may be paused or dead.
+// Pause stops the process with SIGSTOP and returns when it is stopped. The system still
+// accepts connections and bytes for it, and nothing is answered. After an error the server may
+// be paused or dead.
 func (s *Server) Pause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process.pause()
 }
 
-// Resume lets a paused server go on, with what has arrived in the meantime.
+// Resume continues a paused server, which then gets the bytes that arrived meanwhile.
 func (s *Server) Resume() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process.resume()
 }
 
-// Stop ends the server for good: it closes the clients made by Client, kills the
-// process, waits for it, gives back its port and removes its directory. Further
-// calls do nothing.
+// Stop ends the server for good: it closes the clients made by Client, kills the process and
+// waits for it, frees its port and removes its directory. Further calls do nothing.
 func (s *Server) Stop() {
 	s.clients.close()
 	s.mu.Lock()

@@ -80,8 +80,8 @@ func TestStopIsForGood(t *testing.T) {
 	require.NoDirExists(t, s.Dir())
 }
 
-// The kernel takes the thread that starts a process for its parent: a server
-// must end neither with the thread of who asked for it nor with just any other.
+// For the kernel, the parent of a process is the thread that starts it. A server must not end
+// with the thread that called Launch, nor with any other thread.
 func TestServerOutlivesThreads(t *testing.T) {
 	needServer(t)
 	var servers []*Server

@@ -26,9 +26,8 @@ const (
 	keyFile  = "redis.key"
 )
 
-// authority is a throw-away certificate authority and the one certificate that
-// it has signed, for every server on 127.0.0.1. Its own key is already
-// forgotten.
+// authority is a throw-away certificate authority and the one certificate that it has signed,
+// for all servers on 127.0.0.1. Its own key is not kept.
 type authority struct {
 	pool              *x509.CertPool
 	ca, cert, keyText []byte // PEM
@@ -99,12 +98,12 @@ func sign() (*authority, error) {
 	return a, nil
 }
 
-// client returns what a client needs to trust the servers.
+// client returns a configuration with which a client trusts the servers.
 func (a *authority) client() *tls.Config {
 	return &tls.Config{RootCAs: a.pool, MinVersion: tls.VersionTLS12}
 }
 
-// write puts the three files into a server's directory.
+// write writes the three files into a server's directory.
 func (a *authority) write(dir string) error {
 	for name, data := range map[string][]byte{caFile: a.ca, certFile: a.cert, keyFile: a.keyText} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {

@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// watchdog kills pid when this process ends, however it ends. release calls it
-// off; until then pid must not have been given to another process.
+// watchdog kills pid when this process ends, however it ends. release cancels that. Until then
+// pid must not be reused by another process.
 func watchdog(pid int) (release func(), err error) {
 	_, release, err = startWatchdog(pid)
 	return release, err
 }
 
-// startWatchdog starts a shell that kills pid when alive is closed, a pipe whose
-// end only this process holds.
+// startWatchdog starts a shell that kills pid when alive is closed. Only this process holds
+// that end of the pipe.
 func startWatchdog(pid int) (alive io.Closer, release func(), err error) {
 	cmd := exec.Command("/bin/sh", "-c", `cat >/dev/null; kill -9 "$1"`, "sh", strconv.Itoa(pid))
 	pipe, err := cmd.StdinPipe()

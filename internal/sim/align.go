@@ -6,12 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// align brings the scheduler to the same point of its round, so that a run can be
-// repeated. Of the goroutines that are ready on one processor it takes the first in
-// the processor's own queue, but every 61st time the first in the queue of all
-// processors, where [runtime.Gosched] puts its caller. So when a lane that yields goes
-// on, while a burst that was just answered is ready, depends on how many goroutines
-// have run since the process began.
+// align brings the scheduler to the same point of its round, so that a run can be repeated.
+// A processor runs the goroutines that are ready in its own queue, but every 61st time the
+// first in the queue of all processors, where [runtime.Gosched] puts its caller. So the
+// number of goroutines that have run since the process began decides when a yielding lane
+// goes on beside a burst that was just answered.
 func align() {
 	const many = 128 // more than 61, and less than the 256 that a processor's queue holds
 	var all sync.WaitGroup
@@ -21,7 +20,7 @@ func align() {
 	}
 	runtime.Gosched() // returns at the 61st time
 	for range ran.Load() {
-		all.Go(func() {}) // as many as ever are left
+		all.Go(func() {}) // now as many are left as before any ran
 	}
 	all.Wait()
 }

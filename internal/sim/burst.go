@@ -12,17 +12,17 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A few goroutines on a key or two never make a queue: each waits for its answer
-// before it asks again. Many locks at once do, of any node that does not answer at
-// once, and batches of all kinds of operations. So some clients burst.
+// Goroutines that each wait for an answer before they ask again never make a queue before a
+// node. Many locks at once make one before any node that does not answer at once, and make
+// batches of all kinds of operations. So some clients burst.
 
 const (
-	// burstKeys is the number of keys that bursts are about, which is so small that
-	// those of two clients want the same ones.
+	// burstKeys is the number of keys that bursts share. It is small, so that the bursts of
+	// two clients want the same keys.
 	burstKeys  = 40
 	leastBurst = 8
-	// burstPatience is how long members of a burst wait, on average: what they have
-	// meanwhile nobody else gets.
+	// burstPatience is how long members of a burst wait on average. Meanwhile nobody else
+	// gets the keys that they hold.
 	burstPatience = 100 * time.Millisecond
 )
 
@@ -44,16 +44,16 @@ func (p Plan) keys() (keys []string) {
 	return keys
 }
 
-// member is what one goroutine of a burst has.
+// member is one goroutine of a burst, and its lock.
 type member struct {
-	r  *rand.Rand // its own, as the order of those of one burst is the scheduler's
+	r  *rand.Rand // its own, as the scheduler decides the order of the members
 	l  *redlock.Lock
 	op int
 }
 
-// burst takes many locks at once, holds what it got for a moment, and releases all at
-// once. In between all do something else at the same time, so that operations of all
-// kinds share batches.
+// burst takes many locks at once, holds those that it got for a moment, and releases all at
+// once. In between its members do different things at the same time, so that operations of
+// all kinds share batches.
 func (c *client) burst(r *rand.Rand, ttls []time.Duration) {
 	keys := r.Perm(burstKeys)[:leastBurst+r.IntN(burstKeys-leastBurst+1)]
 	ttl, wait, seed := pick(r, ttls...), r.IntN(4) == 0, r.Uint64()
@@ -90,8 +90,8 @@ func (c *client) burst(r *rand.Rand, ttls []time.Duration) {
 	together(members, release)
 }
 
-// together does the same for all members at once: a nanosecond apart, since timers of
-// one instant fire in an order that is not the seed's.
+// together calls do for all members at once, or rather a nanosecond apart: timers of one
+// instant fire in an order that the seed does not decide.
 func together(members []member, do func(i int, m *member)) {
 	var all sync.WaitGroup
 	for i := range members {
@@ -112,13 +112,14 @@ func (w *world) finishBurst(c *client, r *rand.Rand) {
 	})
 }
 
-// takeOnce takes a lock when nothing fails any more, which must work in time.
+// takeOnce takes and releases a lock when nothing fails any more. It reports a violation of
+// Liveness if the lock does not come in time.
 func (w *world) takeOnce(c *client, r *rand.Rand, key string) (ok bool) {
 	ctx, cancel := context.WithTimeout(background, w.patience())
 	op := c.begin(key, true)
 	l, err := c.lock.Acquire(ctx, key, w.plan.longest())
 	for errors.Is(err, redlock.ErrDuplicateNode) && ctx.Err() == nil {
-		c.sleep(ctx, time.Second) // that it is over the client hears with its next request
+		c.sleep(ctx, time.Second) // the client's next request shows it that the duplicate is gone
 		l, err = c.lock.Acquire(ctx, key, w.plan.longest())
 	}
 	cancel()

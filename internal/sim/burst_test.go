@@ -22,7 +22,7 @@ func bursting(t *testing.T, c Config) Config {
 	}
 }
 
-// Clients burst, what they take they contend for, and it is judged as all else is.
+// Bursts contend for their keys, and the rules judge their locks as all others.
 func TestBurstsAreContended(t *testing.T) {
 	r := run(t, bursting(t, Config{Nodes: 3, Faults: []Kind{}}))
 	require.Empty(t, r.Violations)
@@ -59,7 +59,7 @@ func TestBurstsAreContended(t *testing.T) {
 	assert.Greater(t, shared, burstKeys/2)
 }
 
-// A path that tears cuts a batch anywhere, and not every one.
+// A path that tears cuts some batches, at any byte, and lets others pass.
 func TestTear(t *testing.T) {
 	p := &path{}
 	for d := range p.random {

@@ -13,14 +13,15 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// settle waits until nothing is left of what failed: nobody waits for a dead connection
-// any more, nor keeps a node out.
+// settle waits until nothing is left of the faults: no goroutine waits for a dead
+// connection any more, and no node is in quarantine.
 func (w *world) settle(c *client) {
 	c.sleep(background, settled)
 	if w.plan.Guard == 0 {
 		return
 	}
-	// Whom a client has not talked to since he lost his memory it does not know yet.
+	// A client does not yet know of servers that lost their memory since it last talked to
+	// them.
 	if l, err := c.lock.TryAcquire(background, ownKey(c), longest); err == nil {
 		w.must(l.Release(background))
 	}
@@ -29,12 +30,13 @@ func (w *world) settle(c *client) {
 
 func ownKey(c *client) string { return fmt.Sprintf("own%d", 1+c.index) }
 
-// calm takes a client through a lock's life on a key of its own, when nothing fails
-// any more and nobody else wants it. Under faults most outcomes have an excuse; here
-// each operation has one right answer, whatever the client's clock and the number of
-// nodes. It ends with Close, of a client that still holds one lock and waits for it.
+// calm takes a client through a lock's life on a key of its own, when nothing fails any
+// more and nobody else wants the key. Under faults most outcomes have an excuse; here each
+// operation has one right answer, whatever the client's clock and the number of nodes. At
+// the end the client closes while it holds a lock and waits for it.
 //
-// A client whose clock is slower than its drift allows for loses what it keeps alive.
+// calm skips a client whose clock is slower than its drift allows for, as it loses the
+// locks that it keeps alive.
 func (w *world) calm(c *client, number int) {
 	if plan := w.plan.Clients[c.index]; plan.Rate < 1-plan.Drift.Factor {
 		return
@@ -90,7 +92,7 @@ func (w *world) calm(c *client, number int) {
 	over, cancel := context.WithCancel(background)
 	cancel()
 
-	// A lock that is kept alive lives, and so does that of Do.
+	// A lock that is kept alive lives on, and so does the lock of a Do.
 	err := c.lock.Do(background, key, brief, func(ctx context.Context) error {
 		c.sleep(ctx, 3*brief)
 		return context.Cause(ctx)
@@ -104,7 +106,7 @@ func (w *world) calm(c *client, number int) {
 	c.sleep(l.Context(), 3*brief)
 	want("lost a lock that it kept alive", l.Context().Err() == nil, context.Cause(l.Context()))
 
-	// It goes on with the last ttl, and grows back where it was lost.
+	// Renewal goes on with the last ttl, and puts the key back on nodes that lost it.
 	err = l.Extend(background, longest)
 	want("could not extend its lock", err == nil && left(l) > longest/2, err)
 	forget(w.plan.Nodes - quorum.Size(w.plan.Nodes))
@@ -112,12 +114,12 @@ func (w *world) calm(c *client, number int) {
 	want("kept its lock alive with another ttl than the last", left(l) > longest/2, left(l))
 	want("did not give its lock back to the nodes that lost it", has(l) == w.plan.Nodes, has(l))
 
-	// Others cannot have it, and leave nothing.
+	// Others cannot have the lock, and leave nothing behind.
 	_, err = c.lock.TryAcquire(background, key, longest)
 	want("is not told that the key is held", errors.Is(err, redlock.ErrHeld), err)
 
-	// Released once, whatever the context says, it is gone everywhere, also where an
-	// extension is about to give it back.
+	// After one Release, even with a context that is over, the lock is gone from all nodes,
+	// also from those on which an extension is about to put it back.
 	forget(w.plan.Nodes - quorum.Size(w.plan.Nodes))
 	err = l.Extend(background, longest)
 	want("could not extend what a majority has", err == nil, err)
@@ -128,8 +130,8 @@ func (w *world) calm(c *client, number int) {
 	c.sleep(background, brief)
 	want("left its lock behind", has(l) == 0, has(l))
 
-	// A renewal without a quorum is tried again. Who asks meanwhile is told why not,
-	// and what his requests do when they arrive is undone.
+	// A renewal without a quorum is tried again. A caller that asks meanwhile gets
+	// ErrNoQuorum, and the effects of its late requests are undone.
 	if l = take(longest); l != nil {
 		l.KeepAlive()
 		c.sleep(l.Context(), longest*3/10)
@@ -143,7 +145,8 @@ func (w *world) calm(c *client, number int) {
 		c.sleep(l.Context(), longest)
 		want("gave up a lock after one renewal in vain", l.Context().Err() == nil, context.Cause(l.Context()))
 
-		// One whose answers take longer than NodeTimeout counts, if the lock has time for it.
+		// A renewal whose answers take longer than NodeTimeout counts, if the lock has time
+		// for it.
 		if late := w.plan.Clients[c.index].NodeTimeout; late <= longest/20 {
 			delay := func(d time.Duration) {
 				for _, p := range c.paths {
@@ -159,7 +162,8 @@ func (w *world) calm(c *client, number int) {
 		want("could not release its lock", err == nil, err)
 	}
 
-	// A node that was out of reach gets the key with an extension, and is released.
+	// An extension gives the key to a node that was out of reach, and the release removes
+	// it there.
 	if w.plan.Nodes > 2 && long == veryLong {
 		c.paths[0].set(func(p *path) { p.refused++ })
 		c.paths[0].Break()
@@ -179,7 +183,7 @@ func (w *world) calm(c *client, number int) {
 		want("left behind what it gave to a node later", has(l) == 0, has(l))
 	}
 
-	// What most nodes have lost is lost at once.
+	// A lock that most nodes have lost is lost at once.
 	if l = take(long); l != nil {
 		c.sleep(background, brief) // also for the nodes that were not waited for
 		forget(max(w.plan.Nodes-1, 1))
@@ -197,7 +201,7 @@ func (w *world) calm(c *client, number int) {
 		w.calmBurst(c, long, want)
 	}
 
-	// A release that was lost is asked again, by itself and at the latest by Close.
+	// A lost release is sent again, on a timer or at the latest by Close.
 	if number%2 == 0 {
 		for _, closes := range []bool{false, true} {
 			if l = take(brief); l == nil {
@@ -212,7 +216,7 @@ func (w *world) calm(c *client, number int) {
 			c.paths[0].set(func(p *path) { p.loseAsk-- })
 			if closes {
 				// Close gives up on a batch that is lost under way and takes longer than
-				// NodeTimeout. By now none is, and the next repetition is not due yet.
+				// NodeTimeout. By now no batch is, and the next repetition is not due yet.
 				c.sleep(background, brief)
 				w.must(c.lock.Close())
 			} else {
@@ -223,7 +227,7 @@ func (w *world) calm(c *client, number int) {
 		return
 	}
 
-	// Close releases what is held, and ends who waits.
+	// Close releases the locks that are held, and ends the waits.
 	if l = take(long); l == nil {
 		return
 	}

@@ -11,9 +11,9 @@ import (
 
 const ownBurst = 16 // keys
 
-// calmBurst takes many locks of the client's own at once. Of what queues up before a
-// node that is slow for a moment, or whose connection breaks, nothing may be lost, and
-// nothing may overtake: at the end each node has all the keys, or none.
+// calmBurst takes many locks of the client's own at once. A node may be slow for a moment,
+// or its connection break; still no operation that queues up before it may be lost, or
+// overtake another. At the end each node has all the keys, or none.
 func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, ok bool, got any)) {
 	brief := 100 * time.Millisecond // longer than anything takes when nothing fails
 	r := stream(w.plan.Config.Seed, "calm", c.index)
@@ -48,14 +48,13 @@ func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, o
 	c.sleep(background, brief)
 	want("did not give the locks of a burst to all nodes", keys() == all, keys())
 
-	// The node gets the releases, and then the next locks on the same keys; also those
-	// releases that were lost with a connection, and have to be asked again: the first
-	// one, while more queue up, or many in one batch. Without that node there must be a
-	// quorum for them.
+	// The node gets the releases, and then the next locks on the same keys. With more than
+	// two nodes, so that the others are a quorum, some releases are lost with a connection
+	// and have to be sent again: the first one while more queue up, or many in one batch.
 	for torn := range 3 {
 		way, pause := redlocktest.ToMaster, w.plan.Clients[c.index].NodeTimeout/4
 		if torn > 0 && w.plan.Nodes > 2 {
-			way, pause = redlocktest.ToClient, pause/2 // and it has to connect in time
+			way, pause = redlocktest.ToClient, pause/2 // half the pause, as the client has to connect in time
 			slow.Tear(nth(torn, r.Float64()))
 		}
 		if torn < 2 {
@@ -64,7 +63,7 @@ func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, o
 		}
 		together(members, release)
 		if torn == 2 {
-			c.sleep(background, 8*time.Millisecond) // a lost SET is not asked again
+			c.sleep(background, 8*time.Millisecond) // wait, as a lost SET is not sent again
 		}
 		slow.Tear(slow.tear)
 		together(members, take)
@@ -77,7 +76,8 @@ func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, o
 	want("left behind what it had released in a burst", keys() == 0, keys())
 }
 
-// nth tears the n-th request after so much of it.
+// nth returns a function for [redlocktest.Path.Tear] that tears the n-th request after the
+// given share of its bytes.
 func nth(n int, after float64) func(redlocktest.Direction, int) int {
 	var seen atomic.Int32
 	return func(d redlocktest.Direction, bytes int) int {

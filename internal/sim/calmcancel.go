@@ -8,12 +8,11 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// errGaveUp is why a caller of calmCancel gives up.
 var errGaveUp = errors.New("gave up")
 
-// calmCancel has callers give up at any moment while nothing fails and nobody else wants
-// the key: an error then says why the caller gave up, and never that nodes have failed or
-// that somebody has the key. That is found by a complete attempt alone.
+// calmCancel has callers give up at any moment, while nothing fails and nobody else wants
+// the key. The error must then be the cause of the caller's context, and never say that
+// nodes have failed or that somebody has the key: only a complete attempt can find that.
 func (w *world) calmCancel(c *client, key string, want func(what string, ok bool, got any)) {
 	r := stream(w.plan.Config.Seed, "calm cancel", c.index)
 	calls := map[string]func(ctx context.Context) (*redlock.Lock, error){

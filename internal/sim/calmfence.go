@@ -7,12 +7,13 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// fencedKey is what clients take in turn when nothing fails any more.
+// fencedKey is the key that clients take in turn when nothing fails any more.
 const fencedKey = "fenced"
 
 // calmFence has clients take one free key, for which nobody waits, in the order of their
-// clocks: the client whose clock is furthest ahead begins, and that of each other is below
-// the fence. Each gets it at the first attempt, and a higher token than the one before.
+// clocks. The client whose clock is furthest ahead begins, so the clock of each later one
+// is below the fence. Each must get the key at its first attempt, with a higher token than
+// the one before.
 func (w *world) calmFence(alive []*client) {
 	if !w.plan.Fencing {
 		return

@@ -12,19 +12,19 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// lineKey is what all clients wait for at once when nothing fails any more, and
-// troubledKey what they wait for when only the waiting itself is disturbed.
+// All clients wait for lineKey at once when nothing fails any more, and for troubledKey
+// while only the waiting itself is disturbed.
 const lineKey = "line"
 
 func troubledKey(i int) string { return fmt.Sprintf("line%d", 1+i) }
 
-// trouble is what can happen to who waits, though all nodes and the network are well.
+// trouble is something that happens to waiters although nodes and network are well.
 type trouble struct {
 	name  string
 	begin func(w *world, first *client)
 	end   func(w *world, first *client)
-	holds bool // the key is not released, and expires
-	off   bool // the first who waits is cut off, and need not get the lock
+	holds bool // the holder does not release the key, and it expires
+	off   bool // the first waiter is cut off, and need not get the lock
 }
 
 func each(f func(m *redlocktest.Master)) func(*world, *client) {
@@ -46,7 +46,7 @@ func onPaths(f func(p *path)) func(*world, *client) {
 
 func nothing(*world, *client) {}
 
-// troubles lists what happens right before a key is released for which a line waits.
+// troubles lists what can happen right before a key is released for which a line waits.
 var troubles = []trouble{
 	{name: "wake-ups are lost", begin: each(func(m *redlocktest.Master) { m.LoseMessages(-1) }), end: each(func(m *redlocktest.Master) { m.LoseMessages(0) })},
 	{name: "one wake-up is lost", begin: each(func(m *redlocktest.Master) { m.LoseMessages(1) }), end: each(func(m *redlocktest.Master) { m.LoseMessages(0) })},
@@ -66,12 +66,12 @@ var troubles = []trouble{
 		end: onPaths(func(p *path) { p.refused-- })},
 }
 
-// linePatience is how long anybody waits in a calm line: each before him may take as
-// long as the rule allows.
+// linePatience is how long a client waits in a calm line. Each client before it may take as
+// long as the rule Stuck allows.
 func linePatience(clients int) time.Duration { return time.Duration(1+clients) * stuck }
 
-// calmLines has all clients wait for one key, again and again, and then for one for each
-// of some troubles. Who gets it when, and what is left of the queue, is judged.
+// calmLines has all clients wait for one key, three times, and then for two more keys with
+// one trouble each. The rules judge their turns, and that nothing is left of the queues.
 func (w *world) calmLines(alive []*client) {
 	if len(alive) == 0 {
 		return
@@ -100,11 +100,10 @@ func (w *world) calmLines(alive []*client) {
 	w.noQueues("lines that were disturbed")
 }
 
-// moment is longer than it takes to get into a queue, and to be gone from it, when
-// nothing fails.
+// moment is longer than it takes to get into a queue, or to leave it, when nothing fails.
 const moment = 50 * time.Millisecond
 
-// troubledLine has a client hold the key while the others line up for it, and then makes
+// troubledLine has one client hold the key while the others line up for it, and then makes
 // the trouble.
 func (w *world) troubledLine(alive []*client, r *rand.Rand, key string, t trouble) {
 	if len(alive) < 2 || t.off && len(alive) < 3 {
@@ -113,7 +112,7 @@ func (w *world) troubledLine(alive []*client, r *rand.Rand, key string, t troubl
 	w.log.Add(history.Event{At: w.now(), Kind: history.Fault, Text: t.name + ", where " + key + " is waited for"})
 	holder, others := alive[0], alive[1:]
 	first := others[0]
-	ttl := veryLong // so that nobody is woken by its end
+	ttl := veryLong // its end must not wake anybody
 	if w.plan.Guard > 0 {
 		ttl = w.plan.Guard
 	}
@@ -155,7 +154,8 @@ func (w *world) waitInLine(c *client, r *rand.Rand, key string, ttl, patience ti
 	}
 }
 
-// waitFor waits for a lock, which must come, unless whoever waits is cut off.
+// waitFor waits for a lock. It reports a violation if the lock does not come, unless its
+// patience is that of a client that was cut off.
 func (w *world) waitFor(c *client, key string, ttl, patience time.Duration) (*redlock.Lock, int) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()

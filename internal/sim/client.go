@@ -24,16 +24,16 @@ type client struct {
 	paths []*path
 	lock  *redlock.Redlock
 
-	random *rand.Rand // for how it wakes
+	random *rand.Rand // decides whether its network or its timers resume first
 
 	mu   sync.Mutex
 	ops  int
-	held map[int]*redlock.Lock // by op, while they may be believed in
-	does map[int]string        // keys by op, while it is in a Do
+	held map[int]*redlock.Lock // by op, until the context is done or the lock is released
+	does map[int]string        // keys by op, while their Do runs
 	wake chan struct{}         // closed unless the client stands still
 	woke time.Duration         // when it last went on; Never while it stands still
-	dead bool                  // its process has ended; what its goroutines still do is nobody's
-	over chan struct{}         // closed when they are to end
+	dead bool                  // its process has ended, and its goroutines log nothing any more
+	over chan struct{}         // closed when its goroutines are to end
 }
 
 func (w *world) newClient(i int) *client {
@@ -46,7 +46,8 @@ func (w *world) newClient(i int) *client {
 		p := newPath(w.plan.Config.Seed, i, n, w.masters.Master(n))
 		c.paths = append(c.paths, p)
 		nodes = append(nodes, p.Client(func(opts *redis.Options) {
-			// Between these go-redis draws its pauses, from a source of its own.
+			// go-redis draws its retry pauses from a random source of its own, so the least
+			// pause and the longest are the same.
 			opts.Dialer = p.connect(opts.Dialer)
 			opts.MinRetryBackoff, opts.MaxRetryBackoff = 20*time.Millisecond, 20*time.Millisecond
 			if plan.Single {
@@ -75,7 +76,7 @@ func (w *world) newClient(i int) *client {
 	return c
 }
 
-// reader makes a source of random bytes of one of random numbers.
+// reader turns a source of random numbers into one of random bytes.
 type reader struct{ *rand.Rand }
 
 func (r reader) Read(p []byte) (int, error) {
@@ -87,8 +88,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pause makes the client stand still: its timers do not fire, nothing reaches it,
-// and its goroutines stop where they next ask.
+// pause makes the client stand still: its timers do not fire, nothing reaches it, and its
+// goroutines stop at their next gate.
 func (c *client) pause() {
 	if c.gone() {
 		return
@@ -103,8 +104,8 @@ func (c *client) pause() {
 	}
 }
 
-// resume wakes it, one part after the other so that a run can be repeated: what was
-// sent to it first, or its timers.
+// resume lets the client go on, one part after the other so that a run can be repeated:
+// first its network, with all that was sent to it meanwhile, or first its timers.
 func (c *client) resume() {
 	if c.gone() {
 		return
@@ -131,7 +132,7 @@ func (c *client) resume() {
 	c.mu.Unlock()
 }
 
-// gate is where the client's goroutines stand while it does.
+// gate blocks while the client stands still.
 func (c *client) gate() {
 	c.mu.Lock()
 	wake := c.wake
@@ -139,7 +140,7 @@ func (c *client) gate() {
 	<-wake
 }
 
-// sleep lets d of the client's own time pass, or until ctx is done.
+// sleep lets d of the client's own time pass. It ends early with ctx or the client.
 func (c *client) sleep(ctx context.Context, d time.Duration) {
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()
@@ -151,12 +152,12 @@ func (c *client) sleep(ctx context.Context, d time.Duration) {
 	c.gate()
 }
 
-// say logs what the client does or learns.
+// say logs something that the client does or learns.
 func (c *client) say(kind history.Kind, op int, key string, until time.Duration, err error) {
 	c.log(history.Event{Kind: kind, Op: op, Key: key, Until: until}, err)
 }
 
-// sayOf is say about a lock that it has got.
+// sayOf is say about a lock that the client got.
 func (c *client) sayOf(kind history.Kind, op int, l *redlock.Lock, err error) {
 	c.log(history.Event{Kind: kind, Op: op, Key: l.Key(), Until: c.until(l), Token: l.FencingToken()}, err)
 }
@@ -172,10 +173,10 @@ func (c *client) log(e history.Event, err error) {
 	c.w.log.Add(e)
 }
 
-// until is the end of a lock's validity in true time.
+// until returns the end of a lock's validity in true time.
 func (c *client) until(l *redlock.Lock) time.Duration { return c.w.now() + c.clock.until(l.Until()) }
 
-// brief is the reason in an error, without the nodes.
+// brief returns the reason in an error, without the details of each node.
 func brief(err error) string {
 	for _, known := range []error{
 		redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrNotHeld, redlock.ErrExpired,

@@ -7,8 +7,8 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// hostClock is the clock of a machine that can stand still, as at SIGSTOP or in a
-// long garbage collection: time goes on, and no timer fires until it wakes.
+// hostClock is the clock of a machine that can stand still, as at SIGSTOP or in a long
+// garbage collection: time goes on, and no timer fires until the machine wakes.
 type hostClock struct {
 	clock.Clock
 	rate float64
@@ -16,17 +16,18 @@ type hostClock struct {
 	mu      sync.Mutex
 	paused  bool
 	overdue []*hostTimer          // in the order in which they should have fired
-	last    time.Time             // when a timer was last set, and
-	set     map[time.Duration]int // how many then, by their durations
+	last    time.Time             // when a timer was last set
+	set     map[time.Duration]int // how many timers were set at that time, by their durations
 }
 
 func newHostClock(rate float64, offset time.Duration) *hostClock {
 	return &hostClock{Clock: clock.Skewed(clock.System(), rate, offset), rate: rate, set: map[time.Duration]int{}}
 }
 
-// apart keeps timers apart that are set at one instant for one instant, as those of a
-// burst are: synctest fires them in an order that is not the seed's. A fast clock may
-// take two durations for one if they are less than 3 ns apart. The clock's mu is held.
+// apart keeps timers apart that are set at one instant for the same instant, as those of a
+// burst are: the seed does not decide in which order synctest fires them. It adds 3 ns for
+// each, since a fast clock may round durations that differ by less to the same one. The
+// clock's mu is held.
 func (c *hostClock) apart(d time.Duration) time.Duration {
 	if now := c.Now(); now != c.last {
 		c.last = now
@@ -36,7 +37,7 @@ func (c *hostClock) apart(d time.Duration) time.Duration {
 	return d + time.Duration(c.set[d]-1)*3
 }
 
-// until is how long it takes, in true time, until this clock shows t.
+// until returns how long it takes, in true time, until this clock shows t.
 func (c *hostClock) until(t time.Time) time.Duration {
 	return time.Duration(float64(t.Sub(c.Now())) / c.rate)
 }
@@ -47,8 +48,8 @@ func (c *hostClock) pause() {
 	c.paused = true
 }
 
-// resume fires what is overdue, one after the other with a moment in between, so
-// that a run can be repeated.
+// resume fires the overdue timers one after the other, with a moment in between so that a
+// run can be repeated.
 func (c *hostClock) resume() {
 	for {
 		c.mu.Lock()
@@ -115,7 +116,7 @@ func (t *hostTimer) Stop() bool {
 	return t.stop()
 }
 
-// stop leaves neither a timer nor a tick behind; the clock's mu is held.
+// stop leaves neither a timer nor a tick behind. The clock's mu is held.
 func (t *hostTimer) stop() bool {
 	running := t.inner.Stop()
 	for i, o := range t.clock.overdue {
@@ -125,7 +126,7 @@ func (t *hostTimer) stop() bool {
 		}
 	}
 	select {
-	case <-t.tick: // of a nil channel there is none
+	case <-t.tick: // never ready for AfterFunc, whose channel is nil
 	default:
 	}
 	return running

@@ -22,7 +22,7 @@ func TestAPausedClockFiresWhenItWakes(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		assert.Empty(t, fired)
 		assert.Empty(t, tick.C())
-		assert.True(t, never.Stop(), "it has not fired yet")
+		assert.True(t, never.Stop(), "the timer has not fired yet")
 		assert.Equal(t, 3*time.Second, c.Now().Sub(start.Add(time.Hour)), "time goes on")
 
 		c.resume()
@@ -37,7 +37,7 @@ func TestAPausedClockFiresWhenItWakes(t *testing.T) {
 
 func TestAHostTimerIsATimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newHostClock(2, 0) // a second here is half of one
+		c := newHostClock(2, 0) // two seconds of this clock are one second
 		timer := c.NewTimer(2 * time.Second)
 		start := time.Now()
 		<-timer.C()
@@ -45,10 +45,10 @@ func TestAHostTimerIsATimer(t *testing.T) {
 		assert.False(t, timer.Stop())
 		assert.False(t, timer.Reset(time.Second))
 		time.Sleep(time.Second)
-		assert.False(t, timer.Reset(time.Second), "it has fired")
-		assert.Empty(t, timer.C(), "and no tick of before is left")
+		assert.False(t, timer.Reset(time.Second), "the timer has fired")
+		assert.Empty(t, timer.C(), "no earlier tick is left")
 		<-timer.C()
-		assert.True(t, c.AfterFunc(time.Second, func() { t.Error("was stopped") }).Stop())
+		assert.True(t, c.AfterFunc(time.Second, func() { t.Error("a stopped timer fired") }).Stop())
 		assert.Equal(t, time.Second, c.until(c.Now().Add(2*time.Second)))
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// stream is the source of one part of the run. Each part has its own, so that what
-// one part draws does not change another's.
+// stream returns the random source of one part of the run. No part's draws change
+// another's.
 func stream(seed uint64, part string, numbers ...int) *rand.Rand {
 	h := uint64(14695981039346656037) // FNV-1a
 	add := func(b uint64) { h = (h ^ b) * 1099511628211 }
@@ -23,7 +23,7 @@ func stream(seed uint64, part string, numbers ...int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h))
 }
 
-// Draw makes the plan.
+// Draw draws the plan. It fails if the config cannot be simulated.
 func Draw(c Config) (Plan, error) {
 	if err := c.validate(); err != nil {
 		return Plan{}, err
@@ -49,7 +49,7 @@ func Draw(c Config) (Plan, error) {
 		p.drawTrialKind()
 	}
 	if c.For == 0 && anyOf(p.Kinds, takingOver) {
-		p.For += 2 * longest // servers that took over are in quarantine for a while
+		p.For += 2 * longest // a server that took over is in quarantine for a while
 	}
 	p.Long = leavesNothing(p.Kinds) && r.IntN(4) > 0
 	for i := range clients {
@@ -87,8 +87,9 @@ func Draw(c Config) (Plan, error) {
 	return p, nil
 }
 
-// drawKinds switches half of the kinds off: faults hide each other, so a run with
-// fewer kinds goes deeper. One run in six is beyond what Redlock promises.
+// drawKinds draws the kinds of faults. It switches half of most kinds off: faults hide each
+// other, so a run with fewer kinds goes deeper. At least one run in six gets a kind that is
+// beyond what Redlock promises.
 func drawKinds(r, more, wake, move *rand.Rand) []Kind {
 	kinds := []Kind{}
 	long := r.IntN(3) == 0 // see leavesNothing
@@ -100,7 +101,7 @@ func drawKinds(r, more, wake, move *rand.Rand) []Kind {
 	if r.IntN(6) == 0 {
 		kinds = append(kinds, pick(r, butFor(Beyond, apart)...))
 	}
-	// Most runs that would leave nothing are to do so.
+	// Add Replace to few of the runs that would leave nothing behind.
 	often := 2
 	if leavesNothing(kinds) {
 		often = 6
@@ -148,14 +149,14 @@ func drawClient(r *rand.Rand, slow bool) ClientPlan {
 	return c
 }
 
-// pauses tells that the client will stand still at some time.
+// pauses reports whether a fault makes the client stand still.
 func (p Plan) pauses(client int) bool {
 	return slices.ContainsFunc(p.Faults, func(f FaultPlan) bool { return f.Kind == Pause && f.Client == client })
 }
 
 func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }
 
-// between draws to the nanosecond: no two things happen at the same instant.
+// between draws to the nanosecond, so that no two things happen at the same instant.
 func between(r *rand.Rand, from, to time.Duration) time.Duration {
 	return from + time.Duration(r.Int64N(int64(to-from)))
 }

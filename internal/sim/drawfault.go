@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// drawFaults plans the faults.
+// drawFaults plans the faults, one group of kinds after the other.
 func (p *Plan) drawFaults() {
 	free := map[string]time.Duration{}
-	first := butFor(p.Kinds, append([]Kind{Cancel, SlowClient}, apart...)) // those two are in the clients
+	first := butFor(p.Kinds, append([]Kind{Cancel, SlowClient}, apart...)) // the clients act out those two themselves
 	p.drawFaultsOf(first, stream(p.Config.Seed, "faults"), 40*time.Millisecond, 300*time.Millisecond, free)
 	more := butFor(p.Kinds, slices.Concat(butFor(p.Kinds, apart), []Kind{LockOut}, wakes, moves, Trials))
 	p.drawFaultsOf(more, stream(p.Config.Seed, "more faults"), 150*time.Millisecond, 900*time.Millisecond, free)
@@ -23,15 +23,15 @@ func (p *Plan) drawFaults() {
 	}
 }
 
-// drawFaultsOf plans faults of some kinds at random instants, on average a pace between
-// these apart. Two faults of one kind do not meet on one target, so that the end of one
-// is not the end of the other: free says when each may be hit again.
+// drawFaultsOf plans faults of some kinds at random instants, on average a pace apart that
+// is drawn between least and most. Faults of one target do not overlap, so that the end of
+// one is not the end of another: free holds when each target may be hit again.
 func (p *Plan) drawFaultsOf(kinds []Kind, r *rand.Rand, least, most time.Duration, free map[string]time.Duration) {
 	if len(kinds) == 0 {
 		return
 	}
 	type span struct{ from, to time.Duration }
-	taken := map[string][]span{} // by those that were planned before
+	taken := map[string][]span{} // by faults that were planned before
 	for _, f := range p.Faults {
 		target := f.target(0)
 		taken[target] = append(taken[target], span{f.At, f.At + f.For})
@@ -45,7 +45,7 @@ func (p *Plan) drawFaultsOf(kinds []Kind, r *rand.Rand, least, most time.Duratio
 		f := FaultPlan{Kind: pick(r, kinds...), At: at, Client: r.IntN(len(p.Clients)), Node: r.IntN(p.Nodes)}
 		target := f.draw(r, p.Nodes)
 		if (f.Kind == FailBack || f.Kind == LateInfo) && slices.Contains(p.Kinds, SlowClient) {
-			f.For += believed // by its clock
+			f.For += believed // enough by the slow client's clock
 		}
 		meets := slices.ContainsFunc(taken[target], func(s span) bool { return at <= s.to && s.from <= at+f.For })
 		if at >= free[target] && !meets {
@@ -55,12 +55,12 @@ func (p *Plan) drawFaultsOf(kinds []Kind, r *rand.Rand, least, most time.Duratio
 	}
 }
 
-// believed is more than for how long a client takes the server on a live connection for
-// the one that it said it is. One that was demoted has lost nothing that soon: a replica
-// waits for longer before it loads its master's data.
+// believed is longer than a client takes a live connection's server for the one that it
+// said it was (one second). A demoted server loses its memory no sooner: by default, a
+// replica waits longer before it loads its master's data.
 const believed = 1100 * time.Millisecond
 
-// draw decides how long the fault lasts and what it hits, and names that.
+// draw decides how long the fault lasts and what it hits, and returns the target's name.
 func (f *FaultPlan) draw(r *rand.Rand, nodes int) (target string) {
 	f.For = min(time.Duration(r.ExpFloat64()*float64(400*time.Millisecond)), 2*time.Second)
 	switch f.Kind {
@@ -86,7 +86,7 @@ func (f *FaultPlan) draw(r *rand.Rand, nodes int) (target string) {
 			f.For = 0
 		}
 	case JumpBack, JumpAhead:
-		f.For = between(r, 50*time.Millisecond, longest) // how far
+		f.For = between(r, 50*time.Millisecond, longest) // how far the clock jumps
 	}
 	if slices.Contains(moves, f.Kind) {
 		f.drawMove(r, nodes)
@@ -111,7 +111,8 @@ func (f *FaultPlan) draw(r *rand.Rand, nodes int) (target string) {
 	return f.target(0)
 }
 
-// target names what a fault hits; those that may be as often as they like have a number.
+// target names what a fault hits. Faults that may overlap on one target have the number in
+// the name.
 func (f *FaultPlan) target(number uint64) string {
 	switch f.Kind {
 	case Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack, Duplicate, EmptyPromotion, Excursion, Spare, Deposed, DeposedLong, LateInfo:

@@ -8,28 +8,28 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// Excuse is a violation of what Redlock does not promise.
+// Excuse is a violation of something that Redlock does not promise.
 type Excuse struct {
 	history.Violation
-	Kind Kind // of the fault that explains it, or one of the gaps
+	Kind Kind // of the fault that explains it, or one of the gaps below
 }
 
-// The gaps in what the restart guard promises, which docs/safety.md tells of.
+// The gaps in the promise of the restart guard; see docs/safety.md.
 const (
-	// Newcomer is a client that met a node after an independent server had taken its
-	// address, or given it back, and before any client that saw both told of it: it
-	// cannot know that there was another.
+	// Newcomer is the gap of a client that meets a node after an independent server has
+	// taken its address, or given it back. Until a client that saw both servers dates the
+	// identity record, the newcomer cannot know that there was another.
 	Newcomer Kind = "newcomer"
-	// ClocksApart are clients' clocks that disagree by more than RestartGuard less
-	// NodeTimeout: where nodes forget fences, the order of tokens rests on them.
+	// ClocksApart is the gap of clients' clocks that disagree by RestartGuard less
+	// NodeTimeout or more: where nodes forget fences, the order of tokens rests on the
+	// clocks.
 	ClocksApart Kind = "clocks-apart"
 )
 
-// judge sorts the violations into those that a fault beyond Redlock's promises
-// explains, and those that nothing does.
+// judge sorts the violations by whether a fault beyond Redlock's promises explains them.
 func (r *Result) judge(found []history.Violation) {
 	slices.SortStableFunc(found, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
-	overlaps := map[string]Excuse{} // the first that is excused, by key
+	overlaps := map[string]Excuse{} // the first one that is excused, by key
 	var left []history.Violation
 	for _, v := range found {
 		why := excuse(r.Plan, r.Events, v)
@@ -43,8 +43,8 @@ func (r *Result) judge(found []history.Violation) {
 		}
 	}
 	for _, v := range left {
-		// Since holds overlapped there is no order either; the model may name the
-		// earlier of the two.
+		// Where holds overlap there is no order of operations either. The model may name
+		// the earlier hold of the two.
 		first, any := overlaps[v.Key]
 		var why Kind
 		switch {
@@ -62,11 +62,11 @@ func (r *Result) judge(found []history.Violation) {
 	}
 }
 
-// excuse says which fault beyond Redlock's promises explains that two held a lock,
-// that a lock was not covered, or that a token went back; or nothing. Either the clock
-// of the earlier holder's client is slower than its drift allows for, or a node lost
-// the key of one of the locks before its time. The restart guard promises that nobody
-// gets a lock whose keys were lost; that these are there it cannot.
+// excuse returns the fault beyond Redlock's promises that explains a violation, or "". Two
+// holders, or a lock that is not covered, are explained by a clock of the earlier holder's
+// client that is slower than its drift allows for, or by a node that lost a key of one of
+// the locks too early. With the restart guard such a node explains no second holder, but
+// still a lock that is not covered.
 func excuse(p Plan, events []history.Event, v history.Violation) Kind {
 	if v.Rule == history.Fencing {
 		return excuseToken(p, events, v)
@@ -76,7 +76,7 @@ func excuse(p Plan, events []history.Event, v history.Violation) Kind {
 	}
 	first := v.Locks[0]
 	if c := p.Clients[first.Client-1]; c.Rate < 1-c.Drift.Factor {
-		// By a true clock its keys live for as long as it believes by its own.
+		// In true time its keys live only for as long as it believes by its own clock.
 		asked := askedAt(events, first)
 		if v.Rule == Coverage || v.At >= asked+time.Duration(float64(first.Until-asked)*c.Rate) {
 			return SlowClient
@@ -88,8 +88,9 @@ func excuse(p Plan, events []history.Event, v history.Violation) Kind {
 	return p.lost(events, v, func(f FaultPlan) Kind { return p.gap(events, v, f) })
 }
 
-// excuseDead explains that somebody got a lock which a client had when it died: it holds
-// nothing any more, so that is no overlap, but by the model its keys live on.
+// excuseDead explains a violation of the model: a client got a lock that another one had
+// when it died. The dead client holds nothing any more, so the holds do not overlap, but in
+// the model its keys live on.
 func excuseDead(p Plan, events []history.Event, v history.Violation) Kind {
 	died := map[int]time.Duration{}
 	for _, e := range events {
@@ -111,7 +112,7 @@ func excuseDead(p Plan, events []history.Event, v history.Violation) Kind {
 	return ""
 }
 
-// gap says why the guard did not see that a node forgot.
+// gap returns why the guard did not see that a node forgot, or "".
 func (p Plan) gap(events []history.Event, v history.Violation, f FaultPlan) Kind {
 	switch f.Kind {
 	case JumpAhead:
@@ -135,9 +136,10 @@ func (p Plan) gap(events []history.Event, v history.Violation, f FaultPlan) Kind
 	return ""
 }
 
-// excuseToken explains a token that is not above that of an earlier lock: a node that
-// voted for that may have forgotten its fence since. Clocks need not agree for this
-// without such nodes, and with them the guard is needed too.
+// excuseToken explains a token that is not above that of an earlier lock: a node that voted
+// for the earlier one may have forgotten its fence since. Where no node forgets, tokens
+// grow whatever the clocks say. Where some do, tokens need the guard, and clocks that
+// agree.
 func excuseToken(p Plan, events []history.Event, v history.Violation) Kind {
 	var since time.Duration
 	switch {
@@ -163,11 +165,11 @@ func excuseToken(p Plan, events []history.Event, v history.Violation) Kind {
 	return ""
 }
 
-// apart tells that the clocks of two clients which ran by then were so far apart that
+// apart reports whether the clocks of two clients that began by then were so far apart that
 // tokens do not grow by them.
 func (p Plan) apart(at time.Duration) bool {
 	var timeout time.Duration
-	var low, high [2]time.Duration // at the beginning, and then
+	var low, high [2]time.Duration // on the clocks, at the start of the run and at that time
 	for i, c := range p.Clients {
 		timeout = max(timeout, c.NodeTimeout)
 		if c.From > at {
@@ -184,7 +186,6 @@ func (p Plan) apart(at time.Duration) bool {
 	return max(high[0]-low[0], high[1]-low[1]) >= p.Guard-timeout
 }
 
-// askedAt is when the lock was asked for.
 func askedAt(events []history.Event, l history.Lock) time.Duration {
 	for _, e := range events {
 		if e.Kind == history.Asked && e.Client == l.Client && e.Op == l.Op {

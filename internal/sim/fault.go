@@ -10,7 +10,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// inject makes a planned fault happen, and unhappen. It returns when it is over.
+// inject begins a planned fault and ends it. It returns when the fault is over.
 func (w *world) inject(number int, f FaultPlan) {
 	var grips sync.WaitGroup
 	for _, at := range f.grips() {
@@ -31,8 +31,8 @@ func (w *world) inject(number int, f FaultPlan) {
 	end()
 }
 
-// fault says what a fault does, and what its end does; nil for one that is over at
-// once.
+// fault returns functions that begin and end a fault, and a description. end is nil for a
+// fault that is over at once.
 func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	var m *redlocktest.Master
 	server := -1
@@ -43,7 +43,8 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	if slices.Contains(moves, f.Kind) {
 		return w.moved(f)
 	}
-	// on makes a fault of what it adds to each path that it hits.
+	// on begins a fault by calling change with 1 for each path that it hits, and ends it by
+	// calling change with -1.
 	on := func(change func(p *path, n int)) (func(), func()) {
 		hit := func(n int) {
 			for _, p := range w.hits(f) {
@@ -136,11 +137,11 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 	return begin, end, text
 }
 
-// noSubscribe is what a server says whose rights were changed, for a moment.
+// noSubscribe is the answer of a server whose rights were changed for a moment.
 const noSubscribe = "NOPERM this user has no permissions to run the 'subscribe' command"
 
-// forgetLatest has a replica take over that lacks the latest keys. The marker was written
-// long before them, and has been replicated.
+// forgetLatest lets a replica take over that lacks the latest keys. The replica keeps the
+// identity record, which was written and replicated long before them.
 func (w *world) forgetLatest(number int, takeOver func()) {
 	server := w.masters.Master(number).Miniredis()
 	mark, err := server.Get(markerKey)
@@ -150,7 +151,7 @@ func (w *world) forgetLatest(number int, takeOver func()) {
 	}
 }
 
-// ways is what a fault of the network is called that has directions.
+// ways returns the name of a network fault by its directions.
 func (f FaultPlan) ways(both, asks, replies string) string {
 	switch {
 	case !f.Reply:
@@ -161,7 +162,7 @@ func (f FaultPlan) ways(both, asks, replies string) string {
 	return both
 }
 
-// hit adds n for each direction that the fault has.
+// hit adds n to the count of each direction that the fault has.
 func (f FaultPlan) hit(count *[2]int, n int) {
 	if f.Ask {
 		count[redlocktest.ToMaster] += n
@@ -171,7 +172,7 @@ func (f FaultPlan) hit(count *[2]int, n int) {
 	}
 }
 
-// hits lists the paths that a fault of the network hits: one, or all of a client.
+// hits lists the paths that a network fault hits: one, or all of a client.
 func (w *world) hits(f FaultPlan) []*path {
 	paths := w.clients[f.Client].paths
 	if f.Node >= 0 {

@@ -13,21 +13,21 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// foreigner takes the key as clients of most other libraries do: by SET with NX and PX
-// and a value of its own on a majority. It releases by compare-and-delete, which wakes
-// nobody. The history has its locks like any other's.
+// foreigner takes the key as clients of most other libraries do: by SET with NX and PX and
+// a value of its own on a majority. It releases by compare-and-delete, which wakes nobody.
+// Its locks are in the history like all others.
 type foreigner struct {
 	c      *client
 	nodes  []redis.UniversalClient
 	random *rand.Rand // for its values
 }
 
-// foreignTimeout is how long it waits for a node.
+// foreignTimeout is how long a foreigner waits for a node.
 const foreignTimeout = 50 * time.Millisecond
 
 const compareAndDelete = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
-// foreigner contends until the part is over.
+// foreigner contends for the key until the part is over.
 func (w *world) foreigner(c *client, r *rand.Rand, p part) {
 	f := &foreigner{c: c, random: stream(w.plan.Config.Seed, "foreign", c.index, int(p.from))}
 	for _, path := range c.paths {
@@ -81,7 +81,7 @@ func (f *foreigner) each(ask func(ctx context.Context, node redis.UniversalClien
 	return yes
 }
 
-// take tries once. The value is empty if that was in vain.
+// take tries once to take the key. The returned value is empty if it failed.
 func (f *foreigner) take(key string) (value string, op int, until time.Duration) {
 	c := f.c
 	op = c.begin(key, false)
@@ -112,7 +112,7 @@ func (f *foreigner) release(key, value string, op int, until time.Duration) {
 	f.c.say(history.Released, op, key, 0, err)
 }
 
-// forget deletes the key where it has the value.
+// forget deletes the key where it has the value, and counts those nodes.
 func (f *foreigner) forget(key, value string) (deleted int) {
 	return f.each(func(ctx context.Context, node redis.UniversalClient) bool {
 		n, err := node.Eval(ctx, compareAndDelete, []string{key}, value).Int()

@@ -8,30 +8,31 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// grips are when another server is about to be behind the fault's node. A holder whose
-// lock the others have not then shows whether it counts.
+// grips returns the times at which another server is about to take over the fault's node,
+// or the same one without its memory. A lock that a third node lacks then shows whether the
+// server's vote counts.
 func (f FaultPlan) grips() []time.Duration {
 	switch f.Kind {
 	case EmptyPromotion, Spare, LateInfo:
 		return []time.Duration{f.At}
 	case Excursion:
 		return []time.Duration{f.At, f.At + f.For}
-	case Deposed, DeposedLong: // the last that the old master grants
+	case Deposed, DeposedLong: // when the old master grants its last lock
 		return []time.Duration{f.At + f.For}
 	}
 	return nil
 }
 
-// stays tells that a client stays with the master that a fault deposes.
+// stays reports whether a client stays connected to the master that a fault deposes.
 func (p Plan) stays(f FaultPlan, client int) bool {
 	return stream(p.Config.Seed, "deposed", f.Server, client).IntN(2) == 0
 }
 
-// gripFor is how long before that the holder asks.
+// gripFor is how long before such a time the holder asks for its lock.
 const gripFor = 100 * time.Millisecond
 
-// grip makes a client take a lock right before another server is behind a node, and keep
-// it. One other node does not get the key, as it refuses all clients of that time.
+// grip makes a client take a lock right before such a time, and keep it. The third node
+// does not get the key, as it refuses all clients that there are then.
 func (w *world) grip(number int, f FaultPlan, at time.Duration) {
 	r := stream(w.plan.Config.Seed, "grip", number, int(at))
 	time.Sleep(at - gripFor - w.now())
@@ -80,16 +81,16 @@ func (w *world) grip(number int, f FaultPlan, at time.Duration) {
 		others.Wait()
 	}
 	<-over
-	refuse(-1, func(c *client) bool { return c == holder }) // or it would get the key there later
+	refuse(-1, func(c *client) bool { return c == holder }) // the holder last, or its client would put the key there
 }
 
-// gripKey is what the holder of a grip has.
+// gripKey is the key of the holder's lock.
 const gripKey = "grip"
 
-// pry has a client try to get what the holder of a grip has, when there is another server.
+// pry has a client try to take the holder's key after the takeover.
 func (w *world) pry(c *client, f FaultPlan, at time.Duration, number int) {
 	r := stream(w.plan.Config.Seed, "pry", number, c.index)
-	if f.Kind == LateInfo { // it asks for the identity while the server is still a master
+	if f.Kind == LateInfo { // the client asks for the identity while the server is still a master
 		time.Sleep(at + between(r, 1, lateBy/2) - w.now())
 		if l, op := c.acquire(r, gripKey, longest, false, time.Second); l != nil {
 			c.release(background, l, op)
@@ -98,7 +99,7 @@ func (w *world) pry(c *client, f FaultPlan, at time.Duration, number int) {
 	switch f.Kind {
 	case EmptyPromotion, LateInfo:
 		at += f.For
-	case Deposed, DeposedLong: // when the replica would count by a guard that covers the ttl alone
+	case Deposed, DeposedLong: // when a guard that covers the ttl alone would count the replica's votes
 		at = max(at, f.At+longest+100*time.Millisecond)
 	}
 	at = max(at, w.plan.Clients[c.index].From)
@@ -112,7 +113,7 @@ func (w *world) pry(c *client, f FaultPlan, at time.Duration, number int) {
 	}
 }
 
-// newcomers has a client come new after each of the first few moves of an address.
+// newcomers adds a new client shortly after each of the first few moves of an address.
 func (p *Plan) newcomers() {
 	came := 0
 	for i, f := range p.Faults {

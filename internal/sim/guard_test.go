@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// Tokens and the guard are in a part of the runs, and nowhere if they are switched off.
+// Some runs have tokens and the guard, and none has them if they are switched off.
 func TestTokensAndTheGuardAreDrawn(t *testing.T) {
 	fenced, guarded, forgetting := 0, 0, 0
 	for seed := range uint64(400) {
@@ -48,8 +48,8 @@ func TestTokensAndTheGuardAreDrawn(t *testing.T) {
 	assert.Greater(t, forgetting, 10)
 }
 
-// A client that is replaced has a successor like it, but for its clock, and what then
-// would have hit the one hits the other.
+// A client that is replaced has a successor that differs in its clock alone. Later faults
+// of the client hit the successor.
 func TestSuccessors(t *testing.T) {
 	replaced, hit := 0, 0
 	for seed := range uint64(100) {
@@ -90,8 +90,8 @@ func TestSuccessors(t *testing.T) {
 	assert.NotZero(t, hit)
 }
 
-// Where nodes forget, tokens rest on the clients' clocks: some runs have clocks that
-// agree well enough, and some have others.
+// Where nodes forget, tokens rest on the clients' clocks: in some runs the clocks agree
+// well enough, and in some they do not.
 func TestClocksAgreeInSomeRuns(t *testing.T) {
 	agree, apart := 0, 0
 	for seed := range uint64(200) {
@@ -108,7 +108,7 @@ func TestClocksAgreeInSomeRuns(t *testing.T) {
 	assert.False(t, draw(t, Config{Seed: 1, Faults: []Kind{Crash}}).Agree)
 }
 
-// With the guard a node that forgot explains no second holder, but to a client that
+// With the guard, a node that forgot explains no second holder, except to a client that
 // could not know.
 func TestTheGuardExcusesLess(t *testing.T) {
 	first := history.Lock{Client: 1, Op: 1, Key: "k", Token: 9}
@@ -132,7 +132,7 @@ func TestTheGuardExcusesLess(t *testing.T) {
 		"its keys are gone":     {[]FaultPlan{{Kind: Amnesia, At: 120, For: 5}}, old, Coverage, Amnesia, Amnesia},
 		"fail-over":             {[]FaultPlan{{Kind: FailOver, At: 120, For: 5}}, old, history.Exclusion, FailOver, ""},
 		"a newcomer":            {[]FaultPlan{{Kind: FailOver, At: 120, For: 5}}, newcomer, history.Exclusion, FailOver, ""},
-		"of a restart knows":    {[]FaultPlan{{Kind: Amnesia, At: 120, For: 5}}, newcomer, history.Exclusion, Amnesia, ""},
+		"newcomer, restart":     {[]FaultPlan{{Kind: Amnesia, At: 120, For: 5}}, newcomer, history.Exclusion, Amnesia, ""},
 		"fail-back":             {[]FaultPlan{{Kind: FailBack, At: 120, For: 5}}, old, history.Context, FailBack, ""},
 		"before it forgot":      {[]FaultPlan{{Kind: FailBack, At: 120, For: 50}}, old, history.Context, "", ""},
 		"jump-ahead":            {[]FaultPlan{{Kind: JumpAhead, At: 120, For: 5}}, old, history.Exclusion, JumpAhead, JumpAhead},
@@ -160,7 +160,7 @@ func TestTheGuardExcusesLess(t *testing.T) {
 	assert.Empty(t, excuse(Plan{Clients: []ClientPlan{{}}, Faults: []FaultPlan{{Kind: Amnesia, At: 120}}}, old, changed), "nothing changes a lock's token")
 }
 
-// The keys of the dead live on by the model, unless a node forgot them.
+// In the model the keys of a dead client live on, unless a node forgot them.
 func TestTheDeadExcuseTheModel(t *testing.T) {
 	dead := []history.Event{
 		{At: 100, Kind: history.Asked, Client: 1, Op: 1, Key: "k"},
@@ -191,7 +191,7 @@ func TestTheDeadExcuseTheModel(t *testing.T) {
 	}
 }
 
-// Votes of a server that has just restarted count for nothing, those of another that
+// The votes of a server that has just restarted do not count. Those of another server that
 // has taken its place may.
 func TestYoungServers(t *testing.T) {
 	p := Plan{Guard: 100, Faults: []FaultPlan{{Kind: Amnesia, Node: 1, At: 1000, For: 10}}}
@@ -206,7 +206,7 @@ func TestYoungServers(t *testing.T) {
 	assert.False(t, p.young(1, 1040))
 }
 
-// The tally tells who was hit by what.
+// The tally counts the runs that each kind explains, and what was violated in them.
 func TestTally(t *testing.T) {
 	var tally Tally
 	tally.Add(Result{Plan: Plan{Config: Config{Seed: 3}, Kinds: []Kind{Amnesia}, Fencing: true}, Excused: []Excuse{

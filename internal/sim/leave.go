@@ -7,16 +7,16 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// gone tells that the client's process has ended.
+// gone reports whether the client's process has ended.
 func (c *client) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dead
 }
 
-// leave ends the client's process: it closes its Redlock, or dies. Of the dead nothing
-// more is sent, and what is under way arrives within a moment or is lost; then its
-// goroutines may end, cut off from all nodes. Who stands still can only die.
+// leave ends the client's process: it closes its Redlock, or dies. A client that stands
+// still can only die. A dead client sends nothing more. What it had sent arrives within a
+// moment or is lost; then its goroutines may end, cut off from all nodes.
 func (c *client) leave(closes bool, moment time.Duration) {
 	c.mu.Lock()
 	stands := c.woke == history.Never
@@ -26,10 +26,10 @@ func (c *client) leave(closes bool, moment time.Duration) {
 	} else if !stands {
 		c.wake = make(chan struct{})
 	}
-	for op, key := range c.does { // who runs in it no longer does
+	for op, key := range c.does { // the function that runs in it ends with the process
 		c.w.log.Add(history.Event{At: e.At, Kind: history.Ended, Client: e.Client, Op: op, Key: key, Until: e.At})
 	}
-	for op, l := range c.held { // by then it may have been renewed
+	for op, l := range c.held { // it may have been renewed by now
 		c.w.log.Add(history.Event{At: e.At, Kind: history.Renewed, Client: e.Client, Op: op, Key: l.Key(), Until: c.until(l)})
 	}
 	c.w.log.Add(e)

@@ -8,20 +8,20 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// placeLife is how long a node keeps a queue after somebody in it was last heard of.
+// placeLife is how long a node keeps a queue after it last heard from a waiter in it.
 const placeLife = 3 * time.Minute
 
-// ofQueue tells that a key is a queue or its flag.
+// ofQueue reports whether a key is a queue or its flag.
 func ofQueue(key string) bool {
 	return strings.HasPrefix(key, queuePrefix) || strings.HasPrefix(key, flagPrefix)
 }
 
-// amiss tells that there are faults, so that not everybody can leave the queues where
-// he is in one.
+// amiss reports whether the run has faults, so that some waiters may not have been able to
+// leave their queues.
 func (w *world) amiss() bool { return len(remaining(w.plan)) > 0 }
 
-// noQueues checks that nothing is left of any queue: when nobody waits any more, and
-// nothing was amiss or all deadlines are over.
+// noQueues checks that nothing is left of any queue. It is called when nobody waits any
+// more, and either nothing was amiss or all deadlines are over.
 func (w *world) noQueues(since string) {
 	for i, m := range w.servers() {
 		for _, key := range m.Miniredis().Keys() {
@@ -35,13 +35,13 @@ func (w *world) noQueues(since string) {
 	}
 }
 
-// leftovers looks for keys when all ttls are over, in a long run long before, and for
-// clients that still want some. What is in a queue is there for longer if its owner could
-// not leave.
+// leftovers looks for keys when all ttls are over (in a long run, long before), and for
+// clients that still acquire or extend. A queue may stay longer if a waiter could not leave
+// it.
 func (w *world) leftovers() {
 	wait := w.patience() - patience + 2*longest
 	if w.plan.Long {
-		// Everything was released, and what was lost is cleaned up.
+		// Every lock was released, and every lost release has been sent again.
 		wait = settled
 	}
 	since := w.now()
@@ -49,10 +49,10 @@ func (w *world) leftovers() {
 	for i, m := range w.servers() {
 		for _, key := range m.Miniredis().Keys() {
 			if key == markerKey {
-				continue // it is to stay
+				continue // the identity record stays
 			}
 			if w.plan.Fencing && strings.HasPrefix(key, fencePrefix) {
-				continue // for Config.FenceRetention
+				continue // fences stay for Config.FenceRetention
 			}
 			if ofQueue(key) && w.amiss() {
 				continue // until its deadline
@@ -63,8 +63,8 @@ func (w *world) leftovers() {
 			})
 		}
 	}
-	// What was on its way at the last release has arrived, and each lock that
-	// lives on is due to be renewed.
+	// After this sleep everything that was under way at the last release has arrived, and
+	// each lock that lives on is due to be renewed.
 	time.Sleep(w.plan.longest())
 	if w.amiss() {
 		time.Sleep(placeLife + w.patience() - patience)

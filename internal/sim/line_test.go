@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// Clients stand in queues, are woken, and overtake nobody where they are fair.
+// Clients queue, are woken, and overtake nobody if they are fair.
 func TestClientsQueue(t *testing.T) {
 	for _, fair := range []Switch{On, Off} {
 		r := run(t, Config{Seed: 3, Nodes: 3, Clients: 4, Faults: []Kind{}, Fair: fair, Fencing: Off})
@@ -28,7 +28,7 @@ func TestClientsQueue(t *testing.T) {
 				got[e.Key]++
 			}
 		}
-		assert.GreaterOrEqual(t, most, 4, "wait at one time")
+		assert.GreaterOrEqual(t, most, 4, "clients waiting at one time")
 		assert.Greater(t, stood, 50)
 		assert.Equal(t, (4+2)*3, got[lineKey])
 		assert.NotZero(t, got[troubledKey(0)])
@@ -36,7 +36,7 @@ func TestClientsQueue(t *testing.T) {
 	}
 }
 
-// What is about waking does what it says, and is no excuse for anything.
+// Faults of waking do what they say, and excuse nothing.
 func TestWakeFaults(t *testing.T) {
 	for kind, says := range map[Kind]string{LoseWake: "loses wake-ups", LateWake: "wakes up", Deafen: "subscribers cut off"} {
 		r := run(t, Config{Seed: 2, Nodes: 3, Clients: 4, For: 2 * time.Second, Faults: []Kind{kind}})
@@ -47,7 +47,7 @@ func TestWakeFaults(t *testing.T) {
 			if e.Kind == history.Fault && e.Node > 0 {
 				n++
 				assert.Contains(t, e.Text, says)
-				assert.GreaterOrEqual(t, e.At, until[e.Node], "they do not meet on a node")
+				assert.GreaterOrEqual(t, e.At, until[e.Node], "faults of one node do not overlap")
 				until[e.Node] = e.Until
 			}
 		}

@@ -2,9 +2,10 @@ package sim
 
 import "slices"
 
-// lockOuts lists the answers of a server to a client whose password or rights were
-// changed before the client knows of it. NOPERM is not among them: a node that says it to
-// a script has no queue for a minute, and is asked in other ways than the rules judge.
+// lockOuts lists the answers of a server to a client whose password or rights were changed
+// before the client knows of it. NOPERM is not among them: when a node answers it to a
+// script, clients do not queue there for a minute, and send commands that the rules do not
+// judge.
 var lockOuts = []string{
 	"WRONGPASS invalid username-password pair or user is disabled.",
 	"NOAUTH Authentication required.",

@@ -7,9 +7,9 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// lost looks for a fault by which a node that had the key of one of the violation's
-// locks lost it, or a part of its life, before that, and of which why says that it
-// explains it.
+// lost looks for a fault by which a node lost the key of one of the violation's locks, or a
+// part of its ttl, before the violation. It returns the first Kind that why returns for
+// such a fault, or "".
 func (p Plan) lost(events []history.Event, v history.Violation, why func(FaultPlan) Kind) Kind {
 	for _, l := range v.Locks {
 		if kind := p.lostOf(events, l, v.At, why); kind != "" {
@@ -39,7 +39,7 @@ func (p Plan) lostOf(events []history.Event, l history.Lock, at time.Duration, w
 		if e.At > at {
 			break
 		}
-		// The value of a lock of Do is not known, so its keys have no number.
+		// The value of a lock of Do is not known, so the events of its keys have no Op.
 		ours := e.Client == l.Client && e.Key == l.Key && (e.Op == l.Op || e.Op == 0)
 		switch {
 		case e.Kind == history.Stored && ours:
@@ -62,15 +62,16 @@ func (p Plan) lostOf(events []history.Event, l history.Lock, at time.Duration, w
 	return ""
 }
 
-// robs tells that the fault took a node a key that it had in that time, not later than by.
+// robs reports whether the fault took away, at by or earlier, a key that the node had
+// between from and to.
 func (f FaultPlan) robs(from, to, by time.Duration) bool {
 	when := f.At
 	switch f.Kind {
-	case FailBack, LateInfo: // it is a replica until then
+	case FailBack, LateInfo: // the node is a replica until then
 		when += f.For
-	case Deposed, DeposedLong: // what the old master has, and still grants
+	case Deposed, DeposedLong: // the keys that the old master has and still grants
 		return from <= f.At+f.For && when < to && when <= by
-	case Excursion: // or what the visitor has
+	case Excursion: // or the keys that the visitor has
 		if back := when + f.For; from <= back && back < to && back <= by {
 			return true
 		}

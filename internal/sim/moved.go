@@ -12,12 +12,12 @@ import (
 )
 
 // A node is an address, and a server is behind it: at first the one with the node's own
-// number. The faults here move addresses to other servers, so a run with them has spare
-// servers, which are numbered behind the nodes' own; each takes one address over.
+// number. The faults here move addresses to other servers. Each takes a spare server, whose
+// number is above those of the nodes' own.
 const maxSpares = 4
 
-// maxLag bounds for how long a master that was deposed may go on granting, as
-// min-replicas-max-lag does. The guard of runs with such masters covers it.
+// maxLag bounds how long a deposed master may go on granting, as min-replicas-max-lag does.
+// The guard of runs with Deposed covers it.
 const maxLag = time.Second
 
 // drawMove decides how a fault that moves an address goes on.
@@ -28,7 +28,7 @@ func (f *FaultPlan) drawMove(r *rand.Rand, nodes int) {
 	case Excursion:
 		f.For = between(r, time.Millisecond, longest)
 		if r.IntN(3) > 0 {
-			// Longer than the guard: what the visitor granted then counts.
+			// Longer than the guard, so that the visitor's grants count.
 			f.For = between(r, longest+100*time.Millisecond, 2*longest)
 		}
 	case Spare:
@@ -42,7 +42,7 @@ func (f *FaultPlan) drawMove(r *rand.Rand, nodes int) {
 		f.For = believed + between(r, 0, 100*time.Millisecond)
 	case Duplicate:
 		f.For = between(r, 50*time.Millisecond, longest)
-		if r.IntN(2) == 0 { // lanes give their connections back after a second
+		if r.IntN(2) == 0 { // long enough for lanes to give their connections back, which they do after a second
 			f.Lull = between(r, 1100*time.Millisecond, 1800*time.Millisecond)
 			f.For += f.Lull
 		}
@@ -56,14 +56,14 @@ func (f *FaultPlan) drawMove(r *rand.Rand, nodes int) {
 	}
 }
 
-// drawSpares gives each fault that needs a server of no node one; what is left then of
-// these faults does not happen.
+// drawSpares assigns the spare servers. It drops faults for which none is left, and faults
+// that may not overlap with others.
 func (p *Plan) drawSpares() {
 	p.Faults = slices.DeleteFunc(p.Faults, func(f FaultPlan) bool {
 		return f.Kind == Duplicate && f.Other < 0
 	})
 	kept := p.Faults[:0]
-	var next time.Duration // of those of which there is to be one at a time: the others are a majority
+	var next time.Duration // earliest begin of the next of these kinds: one at a time, so that the other nodes are a majority
 	for _, f := range p.Faults {
 		if slices.Contains([]Kind{LateInfo, Deposed, DeposedLong}, f.Kind) {
 			if f.At < next {
@@ -80,8 +80,8 @@ func (p *Plan) drawSpares() {
 		}
 		kept = append(kept, f)
 	}
-	// A duplicate of a server whose own address goes elsewhere meanwhile would be an
-	// independent server, as in an excursion, which nothing within the promise allows for.
+	// If the other server's own address goes elsewhere meanwhile, a duplicate is an
+	// independent server, as in an excursion, and nothing in Within allows for that.
 	p.Faults = slices.DeleteFunc(slices.Clone(kept), func(f FaultPlan) bool {
 		return f.Kind == Duplicate && slices.ContainsFunc(kept, func(g FaultPlan) bool {
 			return g.Node == f.Other && slices.Contains(takingOver, g.Kind) &&
@@ -90,8 +90,7 @@ func (p *Plan) drawSpares() {
 	})
 }
 
-// serves is the server that is behind a node at a time, but for one that is another
-// node's as well.
+// serves returns the server behind a node at a time, not counting duplicates.
 func (p Plan) serves(node int, at time.Duration) (server int) {
 	server = node
 	since := time.Duration(-1)
@@ -106,7 +105,7 @@ func (p Plan) serves(node int, at time.Duration) (server int) {
 	return server
 }
 
-// home is the node whose server this is, or whose address it takes over.
+// home returns the node whose server this is, or whose address the server takes over.
 func (p Plan) home(server int) (node int) {
 	for _, f := range p.Faults {
 		if f.Server == server && slices.Contains(takingOver, f.Kind) {
@@ -116,12 +115,11 @@ func (p Plan) home(server int) (node int) {
 	return server
 }
 
-// server is the master behind a node now.
 func (w *world) server(node int) *redlocktest.Master {
 	return w.masters.Master(w.plan.serves(node, w.now()))
 }
 
-// servers lists those behind the nodes now, in the nodes' order.
+// servers lists the masters behind the nodes now, in the nodes' order.
 func (w *world) servers() []*redlocktest.Master {
 	all := make([]*redlocktest.Master, w.plan.Nodes)
 	for i := range all {
@@ -130,8 +128,8 @@ func (w *world) servers() []*redlocktest.Master {
 	return all
 }
 
-// lead has all clients' new connections to a node lead to a server, and cuts those that
-// there are but for the clients that stay.
+// lead makes clients' new connections to a node lead to a server. It cuts the present ones,
+// except those of clients that stay.
 func (w *world) lead(node, server int, stays func(client int) bool) {
 	for _, c := range w.clients {
 		p := c.paths[node]
@@ -143,7 +141,7 @@ func (w *world) lead(node, server int, stays func(client int) bool) {
 	}
 }
 
-// moved says what a fault that moves an address does, and what its end does.
+// moved is fault for the faults that move an address.
 func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 	old := w.plan.serves(f.Node, f.At-1)
 	m := w.masters.Master(old)
@@ -200,8 +198,9 @@ func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 	return begin, end, text
 }
 
-// lateInfo breaks the connections to a node, and has what it says from then on arrive when
-// it has been a replica and promoted.
+// lateInfo returns the function that begins a LateInfo fault. It breaks the connections to
+// a node and makes the node a replica soon after. The node's answers about its identity
+// arrive only when it has been promoted again.
 func (w *world) lateInfo(f FaultPlan, m *redlocktest.Master, server int) func() {
 	return func() {
 		for _, c := range w.clients {
@@ -215,10 +214,10 @@ func (w *world) lateInfo(f FaultPlan, m *redlocktest.Master, server int) func() 
 	}
 }
 
-// lateBy is how long it is still a master, so that clients can ask.
+// lateBy is how long the server stays a master, so that clients can ask for its identity.
 const lateBy = 20 * time.Millisecond
 
-// toldLate ends it.
+// toldLate returns the function that ends a LateInfo fault.
 func (w *world) toldLate(f FaultPlan, m *redlocktest.Master, server int) func() {
 	return func() {
 		w.forgetLatest(server, m.Miniredis().FlushAll)
@@ -230,7 +229,8 @@ func (w *world) toldLate(f FaultPlan, m *redlocktest.Master, server int) func() 
 	}
 }
 
-// refuse has a node refuse all clients, or no longer; less than 0 is none.
+// refuse makes a node refuse all clients (n is 1), or accept them again (-1). A negative
+// node is none.
 func (w *world) refuse(node, n int) {
 	if node < 0 {
 		return
@@ -245,7 +245,7 @@ func (w *world) refuse(node, n int) {
 	}
 }
 
-// lull has nobody begin anything for so long, and waits for that.
+// lull keeps all clients from beginning anything for d, and waits for that.
 func (w *world) lull(d time.Duration) {
 	w.mu.Lock()
 	w.rests = max(w.rests, w.now()+d)
@@ -253,15 +253,15 @@ func (w *world) lull(d time.Duration) {
 	time.Sleep(d)
 }
 
-// resting is for how long nobody begins anything.
+// resting returns for how long nobody may begin anything.
 func (w *world) resting() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rests - w.now()
 }
 
-// grownOld has some servers be such as were promoted long ago, in the sight of a client
-// with the guard.
+// grownOld makes some servers look promoted long ago to a client with the guard: INFO says
+// that they were replicas once, and their identity records have old dates.
 func (w *world) grownOld() {
 	if w.plan.Guard == 0 || !anyOf(w.plan.Kinds, []Kind{Excursion, Spare}) {
 		return
@@ -277,7 +277,7 @@ func (w *world) grownOld() {
 	}
 }
 
-// info is what a server says of itself.
+// info returns what a server says in INFO.
 func (w *world) info(m *redlocktest.Master) map[string]string {
 	client := m.Client()
 	defer client.Close()

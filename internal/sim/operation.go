@@ -7,40 +7,41 @@ import (
 	"time"
 )
 
-// order is a command of the library's on a key.
+// order is a command of the library on a key.
 type order struct {
-	verb       string // acquire, which a top-up is too, extend, release, stand or leave; empty for any other command
+	verb       string // acquire (also for a top-up), extend, release, stand or leave; empty for any other command
 	key, value string
 	fence      string // the fence's key; empty without fencing
 	token      int64
-	again      bool   // the key of a lock that is held is put back
-	queue      string // the queue's key, and that of its flag; empty for what has nothing to do with them
+	again      bool   // a top-up: it only puts the key of a held lock back
+	queue      string // the queue's key; empty for a command that does not concern the queue
 	flag       string
-	ticket     int64  // the place in the queue; 0: none
-	channel    string // where whoever has that place is to be woken
-	old        string // a value that is given back first
+	ticket     int64  // of the queue entry; 0: none
+	channel    string // the channel on which the waiter with that entry is woken
+	old        string // an earlier value of ours, whose key is deleted first
 }
 
-// What the keys of queues, and of the flags that tell of them, begin with.
+// The prefixes of the keys of queues, and of the flags that show that there is a queue.
 const (
 	queuePrefix = "redlock:queue:"
 	flagPrefix  = "redlock:queued:"
-	// wakePrefix is what the channels begin with on which those are woken who wait.
+	// wakePrefix is the prefix of the channels on which waiters are woken.
 	wakePrefix = "redlock:wake:"
 )
 
-// fencePrefix is what the keys of fences begin with.
+// fencePrefix is the prefix of the keys of fences.
 const fencePrefix = "redlock:fence:"
 
-// markerKey is where the guard of a fresh client finds which server was there before.
+// markerKey is the key of the identity record, which tells the guard of a fresh client
+// which server was there before.
 const markerKey = "redlock:server"
 
-// operation reads a command: SET, or a script with a key and our value, with a ttl if
-// it extends, and with a fence, a token and how long to keep it where there are tokens.
-// Releases, and what is about a queue, also name that and its flag.
+// operation reads a command: SET, or a script with a key and a value. Extensions add a ttl,
+// and with fencing also a fence, a token and how long to keep the fence. Releases and the
+// commands on a queue add the flag, and mostly the queue.
 func operation(command []string) (o order) {
 	switch {
-	case command[0] == "SET" && command[1] == markerKey: // the identity record, for the guard
+	case command[0] == "SET" && command[1] == markerKey: // the identity record
 		return order{}
 	case command[0] == "SET" && len(command) >= 3:
 		return order{verb: "acquire", key: command[1], value: command[2]}
@@ -50,12 +51,12 @@ func operation(command []string) (o order) {
 	if len(command) > 5 && strings.HasPrefix(command[5], flagPrefix) {
 		return queued(command)
 	}
-	if len(command) > 5 && strings.HasPrefix(command[4], flagPrefix) { // a release, of who did not wait
+	if len(command) > 5 && strings.HasPrefix(command[4], flagPrefix) { // a release by a client that did not wait
 		queue := strings.Replace(command[4], flagPrefix, queuePrefix, 1)
 		return order{verb: "release", key: command[3], queue: queue, flag: command[4], value: command[5]}
 	}
 	switch len(command) {
-	case 5: // of a client of another library
+	case 5: // a release by a client of another library
 		return order{verb: "release", key: command[3], value: command[4]}
 	case 6:
 		return order{verb: "extend", key: command[3], value: command[4]}
@@ -69,8 +70,8 @@ func operation(command []string) (o order) {
 	return o
 }
 
-// queued reads a command with the keys of a queue: a release, or what tries, stands or
-// leaves by the queue. Anything else has a queue and no verb.
+// queued reads a command that names a queue: a release, or a command that tries, stands or
+// leaves. For anything else it returns an order with a queue and no verb.
 func queued(command []string) (o order) {
 	o = order{key: command[3], queue: command[4], flag: command[5]}
 	args := command[6:]
@@ -78,7 +79,7 @@ func queued(command []string) (o order) {
 		o.fence, args = command[6], command[7:]
 	}
 	switch {
-	case 0 < len(args) && len(args) < 4: // of who waited, with the name of his place and its ticket
+	case 0 < len(args) && len(args) < 4: // a release by a client that waited, with the name and the ticket of its queue entry
 		o.verb, o.value = "release", args[0]
 		return o
 	case len(args) > 5 && args[0] == "try":
@@ -98,9 +99,9 @@ func queued(command []string) (o order) {
 	return o
 }
 
-// stood is a word for what a script of the queue replies: whether the key is ours now,
-// in how many milliseconds that may change, how many are ahead of us, the highest
-// ticket, the fence, and a digest of the holder's value.
+// stood puts the reply of a queue script into words. The reply is six numbers: whether the
+// key is ours now, in how many milliseconds that may change, how many waiters are ahead of
+// us, the highest ticket, the fence, and a digest of the holder's value.
 func (o order) stood(reply []byte, heard bool) string {
 	const granted, fenced = 1, 3
 	var numbers []int64
@@ -131,12 +132,12 @@ func (o order) stood(reply []byte, heard bool) string {
 	return "refused" + ahead
 }
 
-// stands is in the answer to whoever has a place in the queue now, and keeps it: whom
-// nobody hears for when he is to be woken loses it. The ticket follows.
+// stands is in the answer to a waiter that keeps its queue entry; the ticket follows. A
+// waiter without a subscriber loses its entry when it is to be woken.
 const stands = "in the queue by "
 
-// said is a reply in a word, or with a reason. heard tells that somebody listens on the
-// order's channel.
+// said puts a reply into a word, with a reason if there is one. heard reports that there is
+// a subscriber on the order's channel.
 func (o order) said(reply []byte, heard bool) string {
 	line, _, _ := strings.Cut(string(reply), "\r\n")
 	if o.queue != "" && o.verb != "release" && !strings.HasPrefix(line, "-") {
@@ -144,7 +145,7 @@ func (o order) said(reply []byte, heard bool) string {
 	}
 	number, err := strconv.ParseInt(strings.TrimPrefix(line, ":"), 10, 64)
 	switch {
-	case line == "+OK" || line == ":1" || line == ":2" && o.verb == "release": // which has woken somebody
+	case line == "+OK" || line == ":1" || line == ":2" && o.verb == "release": // 2: the release has woken a waiter
 		return "granted"
 	case strings.HasPrefix(line, "-"):
 		return "failed: " + line[1:]
@@ -157,16 +158,17 @@ func (o order) said(reply []byte, heard bool) string {
 	return "refused"
 }
 
-// proposal is what a server was asked to grant, for a node.
+// proposal is a value and a token that a server was asked to grant for a node.
 type proposal struct {
 	node, server int
 	value        string
 	token        int64 // 0 without fencing
 }
 
-// fenced says what a command must not have done with a fence: it never goes down while
-// the node remembers, and is passed by none but a higher token, or once more by the one
-// that raised it, for the key that it was raised for. The world's mu is held.
+// fenced returns what a command did wrong with a fence, or "". A fence never goes down
+// while the node remembers. Only a higher token passes it, or again the token that raised
+// it while that lock has the key. A client that does not wait proposes a token to a server
+// once. The world's mu is held.
 func (w *world) fenced(o order, word string, node, server int, before stored, fence string, at time.Duration) (wrong string) {
 	place := storage{server, o.fence}
 	last := w.fences[place]
@@ -183,7 +185,7 @@ func (w *world) fenced(o order, word string, node, server int, before stored, fe
 	case o.verb != "acquire" || o.again:
 	case word == "granted" && o.token <= last && !(o.token == last && ours):
 		wrong = "was granted a token that is not above the fence"
-	case w.proposed[this] && !w.extended[o.value] && o.ticket == 0: // who waits may be woken again
+	case w.proposed[this] && !w.extended[o.value] && o.ticket == 0: // a waiter may be woken again
 		wrong = "was sent again"
 	}
 	if o.verb == "acquire" {

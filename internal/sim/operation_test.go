@@ -36,7 +36,7 @@ func TestOperations(t *testing.T) {
 	} {
 		command := strings.Fields(line)
 		for i, arg := range command {
-			command[i] = strings.ReplaceAll(arg, ",", " ") // a name in a queue has a space
+			command[i] = strings.ReplaceAll(arg, ",", " ") // the name of a queue entry has a space
 		}
 		assert.Equal(t, want, operation(command), line)
 	}
@@ -77,11 +77,11 @@ func TestReplies(t *testing.T) {
 		reply := []byte(strings.ReplaceAll(c.reply, "|", "\r\n") + "\r\n")
 		assert.Equal(t, c.want, c.to.said(reply, true), c.reply)
 		deaf := strings.ReplaceAll(c.want, stands+"17", "passes")
-		assert.Equal(t, deaf, c.to.said(reply, false), "%s, where nobody listens", c.reply)
+		assert.Equal(t, deaf, c.to.said(reply, false), "%s, without a subscriber", c.reply)
 	}
 }
 
-// A node's fence does not go down, and lets nothing pass that is not above it.
+// A node's fence does not go down, and lets only higher tokens pass.
 func TestFences(t *testing.T) {
 	mine := stored{"v", time.Hour}
 	take := order{verb: "acquire", key: "k", value: "v", fence: "f", token: 7}

@@ -13,31 +13,31 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// path is the network between one client and one node: a base latency with jitter,
-// and what the faults add to it.
+// path is the network between one client and one node: a base latency with jitter, and what
+// the faults add to it.
 type path struct {
 	*redlocktest.Path
 	base time.Duration
 
 	seed    uint64
-	numbers []int      // whose it is
+	numbers []int      // of the client and the node
 	sending sync.Mutex // held while a connection sends, which never blocks
 
 	mu     sync.Mutex
-	random [2]*rand.Rand // for each direction, as their order among each other is the scheduler's
+	random [2]*rand.Rand // by direction: the scheduler decides which one draws first
 	dials  int           // connections so far
-	sender *rand.Rand    // of the connection that sends; nil: none does
-	// How many faults do this to it.
-	slow      int           // a long tail
+	sender *rand.Rand    // the source of the connection that is sending; nil: none is
+	// The sums of what the faults that hit the path do to it now.
+	slow      int           // faults that give latencies a long tail
 	far       time.Duration // everything takes that much longer
 	late      time.Duration // requests take at least that much longer
-	lateInfo  time.Duration // replies do, from when a client next asks for the server
-	lateReply time.Duration // since it has asked
+	lateInfo  time.Duration // what lateReply becomes when a client next asks for the server's identity
+	lateReply time.Duration // replies take that much longer
 	loseAsk   int
 	loseReply int
-	torn      [2]int // what is sent in one go
+	torn      [2]int // by direction: faults that tear batches
 	refused   int
-	held      [2]int // a partition; or its client stands still
+	held      [2]int // by direction: partitions, and pauses of the client
 }
 
 func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
@@ -51,7 +51,7 @@ func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
 	return p
 }
 
-// source is where what happens to a message in that direction is drawn from; mu is held.
+// source returns the random source for messages in a direction. mu is held.
 func (p *path) source(d redlocktest.Direction) *rand.Rand {
 	if d == redlocktest.ToMaster && p.sender != nil {
 		return p.sender
@@ -59,15 +59,16 @@ func (p *path) source(d redlocktest.Direction) *rand.Rand {
 	return p.random[d]
 }
 
-// sender is a connection: a client has one that asks, and one that listens. Which of them
-// sends first at an instant is the scheduler's, so each has a source of its own.
+// sender is a connection. A client has one for its requests and one that listens. The
+// scheduler decides which of them sends first at an instant, so each has a random source of
+// its own.
 type sender struct {
 	net.Conn
 	path   *path
 	random *rand.Rand
 }
 
-// connect has each connection that dial makes be a sender.
+// connect wraps dial so that each connection it makes is a sender.
 func (p *path) connect(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -91,8 +92,8 @@ func (s *sender) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-// SyscallConn lets go-redis look at a pooled connection before it uses it, as it does at a
-// socket: one that has been cut it replaces in silence.
+// SyscallConn lets go-redis check a pooled connection before it uses it, as it checks a
+// socket: it silently replaces one that was cut.
 func (s *sender) SyscallConn() (syscall.RawConn, error) {
 	if s.Conn.(interface{ Ended() bool }).Ended() {
 		return nil, io.EOF
@@ -107,7 +108,7 @@ func (noSocket) Control(func(uintptr)) error    { return nil }
 func (noSocket) Read(func(uintptr) bool) error  { return nil }
 func (noSocket) Write(func(uintptr) bool) error { return nil }
 
-// asks records that a client asks for the server.
+// asks delays replies by lateInfo from now on if b asks for the server's identity.
 func (p *path) asks(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,7 +123,7 @@ func (p *path) sends(r *rand.Rand) {
 	p.sender = r
 }
 
-// lossOf is how many of the requests or replies a losing path loses.
+// lossOf is the share of requests or replies that a losing path loses.
 const lossOf = 0.3
 
 func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
@@ -146,8 +147,9 @@ func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 	return delay, loses > 0 && r.Float64() < lossOf
 }
 
-// tornOf is how many of the requests, and of the replies, such a path tears. A batch
-// gets as many replies as it has commands, and the first torn one is its end.
+// tornOf is the share of requests, and of replies, that a tearing path tears. A batch has
+// as many replies as commands, and the first torn one ends it, so the share of replies is
+// smaller.
 var tornOf = [2]float64{redlocktest.ToMaster: 0.3, redlocktest.ToClient: 0.1}
 
 func (p *path) tear(d redlocktest.Direction, bytes int) int {
@@ -159,7 +161,7 @@ func (p *path) tear(d redlocktest.Direction, bytes int) int {
 	return bytes
 }
 
-// set changes the path, and holds or heals as that demands.
+// set changes the path, and holds, heals or refuses as the change demands.
 func (p *path) set(f func(p *path)) {
 	p.mu.Lock()
 	f(p)

@@ -11,17 +11,17 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
-// Config says what to simulate. What is zero is drawn from the seed.
+// Config says what to simulate. A field that is zero is drawn from the seed.
 type Config struct {
 	Seed    uint64
 	Nodes   int           // masters
-	Clients int           // clients, 1 or more goroutines each
+	Clients int           // clients, of 1 or more goroutines each
 	For     time.Duration // how long there are faults
 	Faults  []Kind        // the kinds that may happen; nil: drawn, empty: none
 	Without []int         // numbers of planned faults to leave out, for a smaller history
-	Fencing Switch        // locks have fencing tokens
-	Guard   Switch        // Config.RestartGuard is as long as the longest ttl
-	Fair    Switch        // Config.Fair of all clients
+	Fencing Switch        // whether locks have fencing tokens
+	Guard   Switch        // whether clients have Config.RestartGuard, which is about as long as the longest ttl
+	Fair    Switch        // whether all clients have Config.Fair
 }
 
 const (
@@ -30,7 +30,7 @@ const (
 	maxFor     = time.Minute
 )
 
-// Switch is on or off, or drawn.
+// Switch is on or off, or drawn from the seed.
 type Switch uint8
 
 const (
@@ -39,15 +39,15 @@ const (
 	Off
 )
 
-// flag is how the command line says it.
+// flag returns the switch as an option of the command line.
 func (s Switch) flag(name string) string {
 	return [...]string{Drawn: "", On: " --" + name, Off: " --" + name + "=false"}[s]
 }
 
-// or draws it, one time in so many, if it is not given.
+// or reports whether the switch is on. One that is not given is on one time in so many.
 func (s Switch) or(r *rand.Rand, of int) bool { return s == On || r.IntN(of) == 0 && s == Drawn }
 
-// Command is the command line that runs the simulation again.
+// Command returns the command line that runs the simulation again.
 func (c Config) Command() string {
 	s := fmt.Sprintf("redlock sim --seed %d", c.Seed)
 	if c.Nodes > 0 {
@@ -89,37 +89,37 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Plan is what a seed decides before the run begins. What happens in the run is
-// decided by the same seed, but as things come.
+// Plan is what a seed decides before the run begins. Random streams of the same seed decide
+// the rest while it runs.
 type Plan struct {
 	Config  Config
 	Nodes   int
 	For     time.Duration
 	Keys    int
-	Long    bool // some ttls are longer than anybody waits, so that what is left behind shows
+	Long    bool // some ttls are longer than anybody waits, so that keys that are left behind show
 	Fencing bool
 	Guard   time.Duration // Config.RestartGuard of all clients
 	Fair    bool          // Config.Fair of all clients
-	Crowd   bool          // nobody only tries: whoever wants a lock waits for it, and for long
-	Agree   bool          // clocks are as close as tokens need where nodes forget
+	Crowd   bool          // outside bursts every acquisition waits for its lock, and for longer
+	Agree   bool          // where nodes forget, clocks are as close as tokens need
 	Kinds   []Kind
 	Clients []ClientPlan
 	Faults  []FaultPlan
 	Trial   *TrialPlan              // nil: none
-	known   map[sight]time.Duration // since when, as the run showed
-	Spares  int                     // servers that are no node's at first
+	known   map[sight]time.Duration // since when a client knows a server, as found in the run
+	Spares  int                     // servers that are behind no node at first
 }
 
-// ClientPlan is what kind of client one is.
+// ClientPlan is how one client is set up.
 type ClientPlan struct {
 	Rate        float64       // of its clock
 	Offset      time.Duration // of its clock
-	From, To    time.Duration // when its process runs; To is 0 for one that nobody replaces
+	From, To    time.Duration // when its process runs; To is 0 if it runs until the end
 	Drift       clock.Drift
 	NodeTimeout time.Duration
 	Workers     int             // goroutines that share its Redlock
-	TTLs        []time.Duration // what it asks for
-	Careful     bool            // its Redis clients are set up as Open does; else as go-redis does
+	TTLs        []time.Duration // the ttls that it asks for
+	Careful     bool            // its Redis clients are set up as Open does it; else with go-redis' defaults
 	Bursts      bool            // now and then it asks for many locks at once
 	Retention   time.Duration   // its Config.FenceRetention
 	Single      bool            // its Redis clients have a pool of one connection
@@ -132,26 +132,26 @@ type FaultPlan struct {
 	For    time.Duration // 0: over at once
 	Client int           // from 0; -1: none in particular
 	Node   int           // from 0; -1: none in particular, or all
-	Ask    bool          // a partition: requests are held; torn: requests are; late: later than the round
-	Reply  bool          // a partition: replies are held; torn: replies are
-	Closes bool          // replaced: it releases what it has, and closes; else it dies
-	Late   time.Duration // late wake-ups: by how much
-	Says   string        // a lock-out: the node's answer to every command
-	Server int           // an address moves: to which server, from 0
-	Copied bool          // it moves to a spare: that has a copy of the marker
-	Other  int           // a duplicate: whose server it is
-	Third  int           // a duplicate: the node that refuses everybody; -1: none
-	Lull   time.Duration // a duplicate: for how long nobody begins anything before
+	Ask    bool          // Partition and Tear: requests are held or torn; Late: requests arrive after their round
+	Reply  bool          // Partition and Tear: replies are held or torn
+	Closes bool          // Replace: the client releases its locks and closes; else it dies
+	Late   time.Duration // LateWake: by how much
+	Says   string        // LockOut: the node's answer to every command
+	Server int           // takingOver: the server that the address moves to, from 0
+	Copied bool          // Spare: the server has a copy of the identity record
+	Other  int           // Duplicate: the node whose server it is
+	Third  int           // the node that refuses clients during a Duplicate or a grip; -1: none
+	Lull   time.Duration // Duplicate: for how long nobody begins anything before it
 }
 
 const (
-	// longest is the longest ttl that any client asks for, but in long runs.
+	// longest is the longest ttl that any client asks for, except in long runs.
 	longest = 1500 * time.Millisecond
-	// veryLong is that of long runs, well above patience.
+	// veryLong is the longest ttl in long runs, well above patience.
 	veryLong = time.Minute
 )
 
-// longest is the longest ttl in the run.
+// longest returns the longest ttl in the run.
 func (p Plan) longest() time.Duration {
 	if p.Long {
 		return veryLong
@@ -159,15 +159,15 @@ func (p Plan) longest() time.Duration {
 	return longest
 }
 
-// bursts tells that some client asks for many locks at once.
+// bursts reports whether some client asks for many locks at once.
 func (p Plan) bursts() bool {
 	return slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Bursts })
 }
 
-// leavesNothing tells that nothing can stay behind in spite of all clean-ups. What a
-// node executes after the client has given the connection up, which a hung node and
-// a partition make possible, can, and what its dead had; so there a key may live until
-// its ttl. A node that comes back after the longest ttl would make a long run very long.
+// leavesNothing reports whether clean-ups remove every key under these kinds of faults. A
+// key may stay until its ttl if its holder died, or if a node executes a command after its
+// client gave the connection up, as with a hung node or a partition. A node that comes back
+// only after the longest ttl would make a long run very long.
 func leavesNothing(kinds []Kind) bool {
 	return !slices.ContainsFunc(kinds, func(k Kind) bool {
 		return k == Hang || k == Partition || k == AmnesiaOK || k == Replace || slices.Contains(moves, k)

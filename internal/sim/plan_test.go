@@ -19,7 +19,7 @@ func draw(t *testing.T, c Config) Plan {
 	return p
 }
 
-// first lists the clients that nobody has replaced yet.
+// first lists the clients that run from the beginning.
 func first(p Plan) []ClientPlan {
 	return slices.DeleteFunc(slices.Clone(p.Clients), func(c ClientPlan) bool { return c.From > 0 })
 }
@@ -34,7 +34,7 @@ func TestASeedDrawsOnePlan(t *testing.T) {
 	}
 }
 
-// Every kind is drawn, and runs with few kinds are too.
+// Every kind is drawn in some runs, and switched off in others.
 func TestKindsAreSwitchedOff(t *testing.T) {
 	drawn := map[Kind]int{}
 	for seed := range uint64(400) {
@@ -51,7 +51,7 @@ func TestKindsAreSwitchedOff(t *testing.T) {
 	}
 }
 
-// Clocks of clients are within what their drift allows for, unless that is the fault.
+// The clocks of clients are within what their drift allows for, unless that is the fault.
 func TestClocksAreWithinTheirDrift(t *testing.T) {
 	slowest, fastest := 2.0, 0.0
 	for seed := range uint64(200) {
@@ -64,22 +64,22 @@ func TestClocksAreWithinTheirDrift(t *testing.T) {
 	assert.Greater(t, fastest, 1.05)
 }
 
-// What was asked for is had, and does not change what else is drawn.
+// A run has what the config asks for, which does not change the other draws.
 func TestTheConfigHasTheLastWord(t *testing.T) {
 	p := draw(t, Config{Seed: 8})
 	q := draw(t, Config{Seed: 8, Nodes: 9, For: 500 * time.Millisecond})
 	assert.Equal(t, 9, q.Nodes)
 	assert.Equal(t, 500*time.Millisecond, q.For)
 	for i, c := range first(p) {
-		c.To = q.Clients[i].To // whom is replaced, and when, depends on how long there are faults
+		c.To = q.Clients[i].To // the length of the faults decides when it is replaced, if at all
 		assert.Equal(t, c, q.Clients[i])
 	}
 	assert.Len(t, first(draw(t, Config{Seed: 8, Clients: 16})), 16)
 	assert.Empty(t, draw(t, Config{Seed: 8, Faults: []Kind{}}).Faults)
 }
 
-// A node that is down is not killed again, so that the end of one fault is not the
-// end of another.
+// A node that is down is not killed again, so that the end of one fault is not the end of
+// another.
 func TestFaultsOfOneTargetDoNotMeet(t *testing.T) {
 	down := []Kind{Hang, Crash, AmnesiaOK, Amnesia, FailOver, FailBack}
 	for seed := range uint64(100) {
@@ -126,7 +126,7 @@ func TestParseKinds(t *testing.T) {
 	assert.ErrorContains(t, err, "crash")
 }
 
-// The command line of a config is a config again.
+// Command returns a command line that stands for the same config.
 func TestCommand(t *testing.T) {
 	assert.Equal(t, "redlock sim --seed 42", Config{Seed: 42}.Command())
 	assert.Equal(t, "redlock sim --seed 42 --nodes 5 --clients 3 --for 2s --faults crash,delay --without 1,4",
@@ -136,7 +136,7 @@ func TestCommand(t *testing.T) {
 	assert.Equal(t, "redlock sim --seed 1 --faults none", Config{Seed: 1, Faults: []Kind{}}.Command())
 }
 
-// Only a fault that took one of the two locks its key excuses a violation.
+// Only a fault that took a key of one of the two locks excuses a violation.
 func TestExcuses(t *testing.T) {
 	first := history.Lock{Client: 1, Op: 1, Key: "k"}
 	second := history.Lock{Client: 2, Op: 7, Key: "k"}
@@ -173,7 +173,7 @@ func TestExcuses(t *testing.T) {
 		assert.Empty(t, excuse(p, events, v), "%s, left out", name)
 	}
 	v := history.Violation{At: 150, Rule: history.Exclusion, Key: "k", Locks: []history.Lock{first, second}}
-	first.Asked, first.Until = 100, 160 // at 0.9 its keys can have expired at 154
+	first.Asked, first.Until = 100, 160 // at a rate of 0.9 its keys can have expired at 154
 	for at, want := range map[time.Duration]Kind{153: "", 154: SlowClient} {
 		v := history.Violation{At: at, Rule: history.Exclusion, Key: "k", Locks: []history.Lock{first, second}}
 		assert.Equal(t, want, excuse(Plan{Clients: []ClientPlan{{Rate: 0.9}, {Rate: 1}}}, nil, v))
@@ -181,8 +181,7 @@ func TestExcuses(t *testing.T) {
 	assert.Empty(t, excuse(Plan{Clients: []ClientPlan{{Rate: 1}, {Rate: 0.9}}}, nil, v), "the later holder's clock harms nobody")
 }
 
-// Where holds are excused to overlap there is no order of operations, but elsewhere
-// there must be one.
+// Where holds overlap and are excused, the operations need no order. Elsewhere they do.
 func TestAnOverlapExcusesTheModel(t *testing.T) {
 	lock := history.Lock{Client: 1, Op: 1, Key: "k", Asked: 100, Granted: 110, Until: 200, Releasing: history.Never}
 	r := Result{
@@ -203,14 +202,14 @@ func TestAnOverlapExcusesTheModel(t *testing.T) {
 	assert.Len(t, r.Excused, 3)
 }
 
-// Bursts are drawn for a part of the runs, and change nothing else of the plan.
+// Some runs draw bursts, which change nothing else of the plan.
 func TestSomeClientsBurst(t *testing.T) {
 	runs, clients := 0, 0
 	for seed := range uint64(300) {
 		p := draw(t, Config{Seed: seed})
 		want := p.Keys
 		if anyOf(p.Kinds, moves) {
-			want++ // that of a grip
+			want++ // the key of a grip
 		}
 		if !p.bursts() {
 			require.Len(t, p.keys(), want)

@@ -11,18 +11,19 @@ import (
 // Progress is the rule of trials. While a majority answers a client in time and the key
 // becomes free, that client gets its turn, whatever other clients suffer:
 //
-//   - While a client that is well waits, the key is without a holder for no longer than
-//     the gap of the trial's kind.
+//   - While a client that is well waits, the key is without a holder for no longer than the
+//     gap of the trial's kind.
 //   - No client that is well waits for longer than a gap for each client of the trial that
 //     can win: each of those may be ahead of it, and each hand-over may take a gap.
-//   - The key has at least half of the holders that it had in the control. A client that is
-//     able, but slow, takes its time when it is its turn, so this leaves it out.
-//   - Where all are well and only clocks differ, each has at least half of the mean of turns.
+//   - The key has at least half of the holders that it had in the control. A trial with an
+//     able but slow client is exempt, as that client's turns take long.
+//   - Where all are well and only clocks differ, each client has at least half of the mean
+//     of turns.
 //
-// Beside foreign clients, which wake nobody, it goes by what the same clients get that
-// poll: the turns are at least foreignShare of theirs, and the longest wait is no longer
-// than foreignWait times theirs. Where those waits are short, a wait may take foreignLook:
-// a waiter knows of foreign clients only when it has looked, and looks after a second.
+// Foreign clients wake nobody. Beside them a client is compared with itself when it polls:
+// it has at least foreignShare of the turns, and its longest wait is at most foreignWait
+// times as long. A wait may always take foreignLook: a waiter finds out about foreign
+// clients only when it looks, which it does after a second.
 const Progress = "progress"
 
 const (
@@ -31,10 +32,11 @@ const (
 	foreignLook  = 2 * time.Second
 )
 
-// gap is for how long the key may be without a holder while a client that is well waits:
-// what docs/safety.md says of delays. What happens to the sick concerns nobody else, save
-// for the queue entries of the frozen: a waiter that has waited for a second looks within
-// another one, and then the first of them, four more, and the others have a second each.
+// gap returns for how long the key may be without a holder while a client that is well
+// waits; docs/safety.md explains the delays. The sick delay nobody else, except for the
+// queue entries of frozen clients: a waiter that has waited for a second looks within
+// another one. Then the first frozen client, the next four, and the others each have a
+// second to come.
 func (k Kind) gap() time.Duration {
 	switch k {
 	case Frozen:
@@ -45,12 +47,12 @@ func (k Kind) gap() time.Duration {
 	return 2 * time.Second
 }
 
-// sequence is what the events tell of one part of a trial.
+// sequence is what happened in one part of a trial.
 type sequence struct {
 	turns   map[int]int           // by client
-	longest map[int]time.Duration // the longest wait of each client, over or not
+	longest map[int]time.Duration // the longest wait of each client, ended or not
 	gap     time.Duration         // the longest time without a holder while a client that is well waited
-	gapAt   time.Duration         // when that began
+	gapAt   time.Duration         // when that time began
 }
 
 func (s sequence) total() (n int) {
@@ -61,14 +63,14 @@ func (s sequence) total() (n int) {
 }
 
 // follows reads one part of a trial. A wait begins when a client first asks after its last
-// turn, so that one who polls waits as one who queues does.
+// turn, so that polling counts as waiting.
 func (p Plan) follows(events []history.Event, of part) sequence {
 	s := sequence{turns: map[int]int{}, longest: map[int]time.Duration{}}
 	ends := map[opID]time.Duration{}
 	for _, l := range history.Locks(events) {
 		ends[opID{l.Client, l.Op}] = l.End()
 	}
-	asked := map[int]time.Duration{} // by those clients that wait
+	asked := map[int]time.Duration{} // when each client that waits began to
 	free := of.from                  // since when the key has no holder, as far as is known
 	waited := func(client int, at time.Duration) {
 		s.longest[client] = max(s.longest[client], at-asked[client])
@@ -108,13 +110,13 @@ func (p Plan) follows(events []history.Event, of part) sequence {
 	return s
 }
 
-// well tells that a majority answers a client of the trial within its NodeTimeout.
+// well reports whether a majority answers a client of the trial within its NodeTimeout.
 func (p Plan) well(client int) bool {
 	t := p.Trial
 	return client-1-t.First < t.Well || t.Kind == DaysApart || t.Able
 }
 
-// checkProgress judges the trial.
+// checkProgress judges the trial by Progress.
 func (p Plan) checkProgress(events []history.Event, parts [2]part) (found []history.Violation) {
 	t := p.Trial
 	if t == nil || parts[1].to == 0 {

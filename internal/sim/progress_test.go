@@ -10,13 +10,13 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// turn is a lock of a part of a trial, as it is asked for, handed out and released.
+// turn is a lock in a part of a trial: when it is asked for, granted and released.
 type turn struct {
 	client               int
 	asked, granted, over time.Duration
 }
 
-// played is what the history tells of a control and a trial, which take ten seconds each.
+// played returns the events of a control and a trial, which take ten seconds each.
 func played(control, trial []turn) (events []history.Event, parts [2]part) {
 	parts = [2]part{{controlKey, 0, 10 * time.Second}, {trialKey, 10 * time.Second, 20 * time.Second}}
 	op := 0
@@ -37,7 +37,7 @@ func played(control, trial []turn) (events []history.Event, parts [2]part) {
 	return events, parts
 }
 
-// rounds has clients take turns of a length, from one instant to another, each asking at
+// rounds has clients take turns of a given length between two instants. Each asks again at
 // the end of its last turn.
 func rounds(from, to, each time.Duration, clients ...int) (turns []turn) {
 	last := map[int]time.Duration{}
@@ -105,5 +105,5 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	assert.Empty(t, Plan{}.checkProgress(nil, [2]part{}), "there was no trial")
-	assert.Empty(t, sick.checkProgress(nil, [2]part{}), "it did not come to it")
+	assert.Empty(t, sick.checkProgress(nil, [2]part{}), "the trial did not take place")
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// shortRetention is the FenceRetention of some clients: shorter than that of others, and
-// longer than anything that a run needs a fence for.
+// shortRetention is the FenceRetention of some clients. It is shorter than that of the
+// others, and longer than a run needs a fence.
 const shortRetention = time.Hour
 
 // drawRetentions gives half of the clients a shorter FenceRetention than the default.
@@ -18,8 +18,8 @@ func (p *Plan) drawRetentions() {
 	}
 }
 
-// retained says what a command must not have done with how long a node keeps a fence:
-// nothing shortens that. The world's mu is held.
+// retained returns what a command did wrong with how long a node keeps a fence, or "". No
+// command may shorten that time. The world's mu is held.
 func (w *world) retained(place storage, fence string, until time.Duration) (wrong string) {
 	before := w.retentions[place]
 	if _, err := strconv.ParseInt(fence, 10, 64); err != nil {

@@ -11,29 +11,29 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The rules of this package, beside those of package history.
+// The rules of this package, in addition to those of package history and to Progress.
 const (
 	Coverage   = "coverage"   // a majority of nodes keeps the key until the lock's Until
-	Liveness   = "liveness"   // without faults everybody gets the lock in time
+	Liveness   = "liveness"   // without faults every client gets the lock in time
 	Leftover   = "leftover"   // no key is left when all ttls are over
 	Valid      = "valid"      // a lock is valid when it is handed out
 	Fence      = "fence"      // a node's fence does not go down, and lets no lower token pass
-	Owner      = "owner"      // nobody touches somebody else's key, extending creates and shortens none
+	Owner      = "owner"      // no command touches another owner's key; an extension creates no key and shortens none
 	Loss       = "loss"       // Do does not return nil after a loss
-	Told       = "told"       // what an operation returns fits what the nodes said
+	Told       = "told"       // the result of an operation fits the nodes' answers
 	Prompt     = "prompt"     // an operation returns in time
-	Calm       = "calm"       // without faults, each operation does what it says
-	Starvation = "starvation" // with Fair, who stands in the queue is not overtaken by who comes later
-	Stuck      = "hang"       // of those who wait for a key that is free one gets it in time
+	Calm       = "calm"       // without faults, each operation does what its documentation says
+	Starvation = "starvation" // with Fair, a client that comes later does not overtake a waiter in the queue
+	Stuck      = "hang"       // if clients wait for a free key, one of them gets it in time
 	Flag       = "flag"       // a node has a queue's flag exactly while it has the queue
-	Quiet      = "quiet"      // when everything has been released, nobody acquires or extends
-	Goroutines = "goroutines" // neither is a goroutine
+	Quiet      = "quiet"      // a client that has released everything neither acquires nor extends
+	Goroutines = "goroutines" // no goroutine is left at the end of the run
 	Panics     = "panic"
 	Harness    = "harness" // the simulation itself did not work
 )
 
-// cover checks that a majority of nodes has the lock's key until its Until, if
-// nobody touches it. It looks into the nodes, past the network.
+// cover checks, directly in the servers, that a majority of nodes keeps the lock's key
+// until its Until if nobody touches it.
 func (w *world) cover(c *client, op int, l *redlock.Lock) {
 	if c.gone() {
 		return
@@ -60,7 +60,7 @@ func (w *world) cover(c *client, op int, l *redlock.Lock) {
 	}
 }
 
-// first tells that the lock was not known to be uncovered.
+// first reports whether the lock is found uncovered for the first time.
 func (w *world) first(c *client, op int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,8 +69,8 @@ func (w *world) first(c *client, op int) bool {
 	return !known
 }
 
-// checkValid finds locks that were handed out when their validity was over. A client
-// that just stood still cannot do better.
+// checkValid finds locks that were handed out when their validity was over. It excuses a
+// client that stands still at that time.
 func checkValid(events []history.Event) (found []history.Violation) {
 	paused := map[int]bool{}
 	for _, e := range events {
@@ -91,10 +91,10 @@ func checkValid(events []history.Event) (found []history.Violation) {
 	return found
 }
 
-// lookEvery is how often held locks are checked to be covered.
+// lookEvery is how often look checks that held locks are covered.
 const lookEvery = 17*time.Millisecond + 17
 
-// look checks all held locks every now and then, until it is told to stop.
+// look checks all held locks every now and then, until stop is called.
 func (w *world) look() (stop func()) {
 	ctx, cancel := context.WithCancel(background)
 	done := make(chan struct{})
@@ -126,13 +126,13 @@ func (w *world) look() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// patience is how long anybody may have to wait for a lock when nothing fails any
-// more: for keys to expire that were left by the dead, for connections to be given
-// up, which takes a default client of go-redis 5 s, and for the others' turns.
+// patience is how long a client may have to wait for a lock when nothing fails any more. It
+// waits for keys of dead clients to expire, for connections to be given up, which takes a
+// default client of go-redis 5 s, and for the turns of others.
 const patience = 30 * time.Second
 
-// finish takes every lock once more, without faults. All goroutines of a client do, so
-// that a line in which somebody once gave up still moves.
+// finish takes every lock once more, without faults. All goroutines of a client do so, to
+// show that a local queue in which a waiter once gave up still moves.
 func (w *world) finish(c *client, worker int) {
 	r := stream(w.plan.Config.Seed, "finish", c.index, worker)
 	for k := range w.plan.Keys {
@@ -146,8 +146,8 @@ func (w *world) finish(c *client, worker int) {
 	}
 }
 
-// patience adds to the constant what the servers' clocks were set back by, and how long
-// a node is kept out that may have forgotten.
+// patience returns the constant plus the time by which servers' clocks were set back, and
+// the quarantine of a node that may have forgotten.
 func (w *world) patience() time.Duration {
 	d := patience
 	for _, f := range w.plan.Faults {
@@ -158,7 +158,8 @@ func (w *world) patience() time.Duration {
 	return d + w.quarantine()
 }
 
-// quarantine is for how long the restart guard may keep a node out, by any clock.
+// quarantine returns the longest time for which the restart guard keeps a node out, by any
+// clock.
 func (w *world) quarantine() time.Duration {
 	if w.plan.Guard == 0 {
 		return 0
@@ -166,13 +167,13 @@ func (w *world) quarantine() time.Duration {
 	return 2 * (w.plan.Guard + 2*time.Second)
 }
 
-// settled is how long clean-ups may take when nothing fails any more: a default
-// client of go-redis gives a connection up after 5 s, and dials as long.
+// settled is how long clean-ups may take when nothing fails any more: a default client of
+// go-redis gives a connection up after 5 s, and dials for as long.
 const settled = 15 * time.Second
 
-// prompt checks that an operation which began then took no longer than some of the
-// client's NodeTimeouts and what its caller had patience for. It takes no time itself,
-// so anything but a client that stood still keeps to that.
+// prompt checks that an operation took no longer than some of the client's NodeTimeouts and
+// its caller's patience. Computing takes no virtual time, so only a client that stood still
+// may take longer.
 func (w *world) prompt(c *client, what string, op int, key string, began time.Duration, rounds int, patience time.Duration) {
 	limit := time.Duration(float64(time.Duration(rounds)*w.plan.Clients[c.index].NodeTimeout+patience) / c.clock.rate)
 	c.mu.Lock()

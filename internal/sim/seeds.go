@@ -10,14 +10,14 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// Tally counts what many runs came to.
+// Tally counts the outcomes of many runs.
 type Tally struct {
 	Runs, Asked, Granted, Faults, Events int
 
-	Failed  []Result        // runs with violations, the first few of them
-	Excused map[Kind]Counts // of violations that are explained, by what explains them
-	All     Counts          // the same, whatever explains them
-	Drawn   map[Kind]int    // runs in which there was what could explain some
+	Failed  []Result        // the first few runs with violations
+	Excused map[Kind]Counts // runs with excused violations, by the kind that explains them
+	All     Counts          // all runs with excused violations
+	Drawn   map[Kind]int    // by kind: runs in which it could have explained a violation
 }
 
 // Counts counts runs with excused violations.
@@ -43,7 +43,7 @@ func (c *Counts) add(seed uint64, excused []Excuse) {
 // keepFailed bounds the memory that failed runs hold.
 const keepFailed = 5
 
-// Add counts a run in.
+// Add counts a run.
 func (t *Tally) Add(r Result) {
 	t.Runs++
 	t.Asked += r.Asked
@@ -107,12 +107,12 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%d had two holders, %d a token that went back", c.Exclusion, c.Tokens)
 }
 
-// hangs is how long a run may take of the machine's time. It takes seconds, and with a
-// trial minutes on a machine that is far too busy; one that takes longer spins, and no
-// error can leave it.
+// hangs is how much of the machine's time a run may take. A run takes seconds, and with a
+// trial minutes if the machine is far too busy. A run that takes longer spins, and no error
+// can end it.
 const hangs = 10 * time.Minute
 
-// Watched is Run, and panics with the seed if the run does not come to an end.
+// Watched is Run, and panics with the run's command line if the run does not end.
 func Watched(c Config) (Result, error) {
 	defer time.AfterFunc(hangs, func() {
 		panic(fmt.Sprintf("a run does not end: %s", c.Command()))

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Shrink makes a run smaller that shows something: it leaves out faults, and ends
-// it sooner, as long as shows still holds. The result is the config of the smallest
-// run found, which has been run.
+// Shrink looks for a smaller run that still shows something: it leaves out faults, and ends
+// the run sooner, as long as shows holds. It returns the config of the smallest run found,
+// which has been run, or c if c does not show it.
 func Shrink(c Config, shows func(Result) bool) (Config, error) {
 	r, err := Watched(c)
 	if err != nil || !shows(r) {
@@ -21,7 +21,7 @@ func Shrink(c Config, shows func(Result) bool) (Config, error) {
 		c, r = smaller, run
 		return true
 	}
-	// What comes after the first violation did not cause it.
+	// Nothing after the first violation caused it.
 	if len(r.Violations) > 0 {
 		sooner := c
 		sooner.For = (r.Violations[0].At + 10*time.Millisecond).Truncate(time.Millisecond)
@@ -29,7 +29,7 @@ func Shrink(c Config, shows func(Result) bool) (Config, error) {
 			try(sooner)
 		}
 	}
-	// Faults go in halves, then in quarters, down to single ones.
+	// Leave out half of the faults at a time, then a quarter, down to single ones.
 	for size := (len(r.Plan.Faults) + 1) / 2; size > 0; size /= 2 {
 		for {
 			gone := false

@@ -35,9 +35,9 @@ func run(t *testing.T, c Config) Result {
 	return r
 }
 
-// The library excludes, makes progress and leaves nothing behind, whatever fails.
-// The command runs many more seeds; under the race detector even these few see
-// other orders of what happens at one instant each time.
+// The library excludes, makes progress and leaves nothing behind, whatever fails. The
+// command runs many more seeds. Under the race detector even these few see another order of
+// the things that happen at one instant each time.
 func TestLocksHoldUnderFaults(t *testing.T) {
 	n := *seeds
 	if testing.Short() {
@@ -56,7 +56,7 @@ func TestLocksHoldUnderFaults(t *testing.T) {
 	assert.Greater(t, tally.Faults, 5*n, "under faults")
 }
 
-// The model names the earlier of two holds whose overlap is excused, which once was a
+// The model may name the earlier of two holds whose overlap is excused. That once was a
 // failure: seed 290 in docs/testing.md, when seeds drew other plans.
 func TestTheModelMayNameTheEarlierHolder(t *testing.T) {
 	slowWithRace(t)
@@ -85,9 +85,9 @@ func rules(violations []history.Violation) (rules []string) {
 	return rules
 }
 
-// What Redlock does not promise the lab must see, or it would not see a bug either.
-// It is gone where the guard that exists is on: RestartGuard, a master without memory
-// that stays away longer than the longest ttl, and a drift that allows for the clock.
+// The lab must see the violations that Redlock does not promise to prevent, or it would not
+// see a bug either. They are gone with the remedy: RestartGuard, a master without memory
+// that stays away longer than the longest ttl, or a drift that allows for the clock.
 func TestWhatRedlockDoesNotPromiseIsSeen(t *testing.T) {
 	slowWithRace(t)
 	for _, kind := range Beyond {
@@ -114,14 +114,14 @@ func TestWhatRedlockDoesNotPromiseIsSeen(t *testing.T) {
 			r := run(t, Config{Seed: seed, Clients: 4, Faults: []Kind{AmnesiaOK}})
 			assert.Empty(t, r.Violations, r.Plan.Config.Command())
 			for _, e := range r.Excused {
-				assert.Equal(t, history.Fencing, e.Rule, "all but the fences would be over")
+				assert.Equal(t, history.Fencing, e.Rule, "only fences are lost, as every key has expired")
 			}
 		}
 	})
 }
 
-// guarded runs a seed that shows two holders with the restart guard, which keeps the
-// second out.
+// guarded runs a seed that shows two holders again, with the restart guard, which keeps the
+// second holder out.
 func guarded(t *testing.T, c Config) {
 	t.Helper()
 	c.Guard = On
@@ -129,14 +129,14 @@ func guarded(t *testing.T, c Config) {
 	require.Empty(t, r.Violations)
 	require.Greater(t, r.Granted, len(r.Plan.Clients))
 	for _, e := range r.Excused {
-		// The keys are lost, and tokens go by the clocks; but nobody gets in for that.
+		// Keys are lost, and tokens go by the clocks, but that lets no second holder in.
 		require.True(t, e.Rule == Coverage || e.Kind == ClocksApart || e.Kind == Newcomer || e.Kind == DeposedLong, e)
 	}
 }
 
-// A seed decides everything: a new process makes the same history of it. A busy
-// machine takes the processor away in the middle of an instant now and then, so the
-// command may repeat the seed until it finds the history that another process made.
+// A seed decides everything: a new process makes the same history of it. Now and then a
+// busy machine takes the processor away in the middle of an instant, so the command may
+// repeat the seed until it makes the history that another process made.
 func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "redlock")
 	if runtime.GOOS == "windows" {
@@ -147,14 +147,14 @@ func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	seen := map[string]bool{}
 	for seed := 1; seed <= 6; seed++ {
-		// Without tokens: a burst of scripts takes so much of the machine's time that a
-		// busy one is nearly sure to get into it.
+		// Without tokens: a burst of scripts takes so much of the machine's time that on a
+		// busy machine it is nearly sure to be disturbed.
 		args := []string{"sim", "-q", "--seed", strconv.Itoa(seed), "--for", "500ms", "--clients", "3", "--fencing=false"}
-		// Two processes have to agree. One alone may have been disturbed in a way that does
-		// not come again.
+		// Two processes have to agree. A single one may have been disturbed in a way that
+		// does not come again.
 		made := map[string]bool{}
 		for twice := ""; ; made[twice] = true {
-			require.Less(t, len(made), 10, "as many processes have made as many histories of seed %d", seed)
+			require.Less(t, len(made), 10, "no two of ten processes made the same history of seed %d", seed)
 			out, err := exec.Command(command, args...).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			found := regexp.MustCompile(`fingerprint (\w+)`).FindSubmatch(out)
@@ -171,7 +171,7 @@ func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
 	assert.Len(t, seen, 6, "another seed makes another history")
 }
 
-// A history that shows something is made smaller, and still shows it.
+// Shrink makes a history smaller that shows something, and it still shows it.
 func TestShrink(t *testing.T) {
 	slowWithRace(t)
 	forgot := func(r Result) bool {

@@ -10,42 +10,46 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// With Fair, and where nothing fails, nobody gets a key ahead of somebody who stood in its
-// queue on all nodes before he came: a newcomer's ticket is above the highest of any node
-// that he has heard, and a node grants a key that is free to the lowest ticket alone. Save
-// for clocks: by a clock that is behind, a newcomer's ticket is too low until he has
-// heard of another. So each client whose clock is not the one furthest ahead may overtake
-// somebody maxOvertakes times, and no more often: it goes by the other clock from then on.
+// The rule Starvation: with Fair, and where nothing fails, no client gets a key ahead of a
+// waiter that had an entry in its queue on all nodes before the client came. A newcomer's
+// ticket is above the highest of any node that it has heard from, and a node grants a free
+// key to the lowest ticket alone.
 //
-// It counts from when he stood there by his last ticket. Who finds out that his clock is
-// behind takes a higher one, and those who came in between are ahead of him then; but
-// not more often than maxRaises in one wait. A client knows another's clock no better than
-// the newest ticket that it has heard of was old by then: a round trip for the other to queue,
-// and one for its own question. So two clients that come within that came at the same time.
+// Clocks make exceptions. A newcomer whose clock is behind has too low a ticket until it
+// has heard of a higher one; from then on it goes by the other clock. So each client whose
+// clock is not the one furthest ahead may overtake a waiter maxOvertakes times. A waiter
+// that finds out that its own clock is behind takes a higher ticket, at most maxRaises
+// times in one wait. Clients that came in between are ahead of it then, so its time counts
+// from when all nodes had its last ticket.
+//
+// A client knows another's clock only as exactly as the newest ticket that it has heard of
+// is old: a round trip for the other to queue, and one for its own question. So two clients
+// that come within that time, sameTime, count as coming at the same time.
 const (
 	maxOvertakes = 1
 	maxRaises    = 3
-	roundTrip    = 10 * time.Millisecond // more than it takes when nothing fails
+	roundTrip    = 10 * time.Millisecond // more than one takes when nothing fails
 	sameTime     = 2 * roundTrip
 )
 
-// behind tells that some client's clock is ahead of this one's, of those that have run.
+// behind reports whether the clock of some client that has begun to run is ahead of this
+// client's.
 func (p Plan) behind(client int, at time.Duration) bool {
 	shows := func(c ClientPlan) time.Duration { return c.Offset + time.Duration(c.Rate*float64(at)) }
 	own := shows(p.Clients[client-1])
 	return slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.From <= at && shows(c) > own })
 }
 
-// standing is what is known of somebody's place in a queue.
+// standing is what is known of a waiter's queue entries.
 type standing struct {
 	ticket int64
 	raises int
 	nodes  map[int]bool
-	since  time.Duration // when the last node had it; Never before
-	over   map[int]int   // how often each client has overtaken him
+	since  time.Duration // since when all nodes have had the ticket; Never: they have not
+	over   map[int]int   // how often each client has overtaken the waiter
 }
 
-// ticketOf is the ticket by which whoever was answered so has a place, 0 for none.
+// ticketOf returns the ticket of the queue entry that a node's answer confirms, or 0.
 func ticketOf(e history.Event) (ticket int64) {
 	_, at, found := strings.Cut(e.Text, stands)
 	if e.Kind != history.Voted || !found {
@@ -56,20 +60,20 @@ func ticketOf(e history.Event) (ticket int64) {
 	return ticket
 }
 
-// place is a client's in the queue of a key.
+// place identifies a client's entries in the queue of a key.
 type place struct {
 	key    string
 	client int
 }
 
-// fairness follows who stands in which queue.
+// fairness follows which clients have entries in which queues.
 type fairness struct {
 	plan    Plan
 	waiting map[string]*waiters
 	asked   map[opID]time.Duration
 	stand   map[opID]*standing
-	// taken is since when a client has its place, and by which ticket: whoever waits takes
-	// it over from another goroutine of his process.
+	// taken holds the ticket of each client's queue entries, and since when. A waiter takes
+	// the entries over from another goroutine of its process.
 	taken map[place]taken
 	found []history.Violation
 }
@@ -79,9 +83,10 @@ type taken struct {
 	since  time.Duration
 }
 
-// checkStarved finds who was overtaken as nobody may be. What is not quiet is left out:
-// there were faults that can matter to the key. So are runs with clocks that are slower
-// than any that the library allows for: these fall behind again after each wait.
+// checkStarved finds waiters that were overtaken against the rule Starvation. It skips
+// events that are not quiet: those after faults that can matter to the key. It skips runs
+// with clocks slower than any that the library allows for: these fall behind again after
+// each wait.
 func (p Plan) checkStarved(events []history.Event, quiet func(e history.Event) bool) []history.Violation {
 	if !p.Fair || slices.Contains(p.Kinds, SlowClient) {
 		return nil
@@ -107,14 +112,14 @@ func (f *fairness) starved(e history.Event, format string, args ...any) {
 	f.found = append(f.found, history.Violation{At: e.At, Rule: Starvation, Key: e.Key, Text: fmt.Sprintf(format, args...)})
 }
 
-// stood takes it that a node has somebody in its queue.
+// stood records that a node has a client's entry in its queue.
 func (f *fairness) stood(e history.Event, q *waiters, ticket int64) {
 	if at := (place{e.Key, e.Client}); ticket != f.taken[at].ticket {
 		f.taken[at] = taken{ticket, e.At}
 	}
 	first, any := q.first(e.Client)
 	if !any {
-		return // he has got it meanwhile, or has given up
+		return // the waiter has the key by now, or has given up
 	}
 	s := f.stand[first]
 	if s == nil {
@@ -128,7 +133,7 @@ func (f *fairness) stood(e history.Event, q *waiters, ticket int64) {
 			f.starved(e, "client %d's #%d took a higher ticket %d times", first.client, first.op, s.raises)
 		}
 	}
-	if ticket == s.ticket { // and no answer to an earlier one
+	if ticket == s.ticket { // else this answers an earlier request
 		s.nodes[e.Node] = true
 	}
 	if len(s.nodes) == f.plan.Nodes && s.since == history.Never {
@@ -136,7 +141,7 @@ func (f *fairness) stood(e history.Event, q *waiters, ticket int64) {
 	}
 }
 
-// granted looks whom that has overtaken.
+// granted finds the waiters that a grant has overtaken.
 func (f *fairness) granted(e history.Event, q *waiters) {
 	came := f.asked[opID{e.Client, e.Op}]
 	if had, any := f.taken[place{e.Key, e.Client}]; any {

@@ -10,18 +10,19 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// stuck is how long a key may be free on a majority of nodes and nobody get it of those
-// who wait: a waiter looks after as long again as it has waited, at most 15 s; whoever is
-// woken by that, and does not come, is waited for a second; and what the dead had asked
-// for lives for a ttl.
+// stuck is for how long a key may be free on a majority of nodes while clients wait for it
+// and none gets it. It is the sum of three times: a waiter looks again after as long as it
+// has waited, at most 15 s; a woken waiter that does not come has a second; keys that the
+// dead had asked for live for a ttl.
 const stuck = 15*time.Second + time.Second + longest
 
-// handover is how long it may take where nothing disturbs those who wait: a round trip or
-// two, and less than it takes until a waiter looks for the first time. So this is what a
-// release that wakes nobody breaks.
+// handover is the same limit where nothing disturbs the waiters. It is more than the round
+// trip or two that a hand-over takes, and less than the time until a waiter looks for the
+// first time. So a release that wakes nobody exceeds it.
 const handover = 500 * time.Millisecond
 
-// limit is stuck by the clock of the fastest of those who wait: the others need not look.
+// limit returns handover for lineKey, and else stuck by the clock of the fastest waiter, as
+// it is enough if that one looks.
 func (p Plan) limit(key string, q *waiters) time.Duration {
 	if key == lineKey {
 		return handover
@@ -33,13 +34,13 @@ func (p Plan) limit(key string, q *waiters) time.Duration {
 	return time.Duration(float64(stuck) / min(rate, 1))
 }
 
-// checkStuck finds keys that nobody got though somebody waited and nothing failed since
-// calm: they were free on a majority of nodes, but for what those who wait have tried
+// checkStuck finds keys that nobody got although a client waited and nothing had failed
+// since calm. They were free on a majority of nodes, not counting the waiters' own tries
 // in vain.
 func (p Plan) checkStuck(events []history.Event, calm, end time.Duration) (found []history.Violation) {
 	type state struct {
-		free     []time.Duration // by node, since when nobody else has the key
-		last     time.Duration   // when somebody last got it, or had it
+		free     []time.Duration // by node, since when no other client has the key
+		last     time.Duration   // when a client last got the key, or had it
 		reported bool            // in this stretch
 	}
 	all, states := map[string]*waiters{}, map[string]*state{}
@@ -84,7 +85,7 @@ func (p Plan) checkStuck(events []history.Event, calm, end time.Duration) (found
 			s.free[e.Node-1] = min(s.free[e.Node-1], e.At)
 		case history.Granted:
 			s.last, s.reported = max(s.last, e.At, holds[opID{e.Client, e.Op}]), false
-		case history.Ended, history.Released: // of a Do it is not known before
+		case history.Ended, history.Released: // the end of a Do is not known before
 			s.last = max(s.last, e.At)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// drawGuard decides whether clients have the restart guard, and how far their clocks
-// are apart where nodes may forget: tokens then rest on these.
+// drawGuard decides whether clients have the restart guard, and how far their clocks are
+// apart where nodes may forget, as tokens rest on the clocks then.
 func (p *Plan) drawGuard() {
 	seed, often := p.Config.Seed, 5
 	if anyOf(p.Kinds, append([]Kind{Amnesia, FailOver, FailBack}, moves[1:]...)) {
@@ -21,8 +21,8 @@ func (p *Plan) drawGuard() {
 			p.Guard += maxLag + time.Second
 		}
 		for i := range p.Clients {
-			// Where another server took over, the guard is measured by the client's
-			// own clock, with the margin that its drift is.
+			// After a takeover the guard is measured by the client's own clock, with its
+			// drift as the margin.
 			c := &p.Clients[i]
 			c.Rate = min(c.Rate, 1+c.Drift.Factor)
 		}
@@ -36,16 +36,15 @@ func (p *Plan) drawGuard() {
 	}
 }
 
-// agreed is how far from the true time clocks are which agree better than the guard
-// demands, also when they have run for some seconds at the speeds that they have.
+// agreed bounds how far such clocks are from the true time at first. They agree better than
+// the guard demands, even after running for some seconds at their own speeds.
 const agreed = 300 * time.Millisecond
 
-// succeed gives each client that is replaced a successor, which is the same but for its
-// clock: of that the new process may have another idea. The faults of the one then hit
-// the other. One whose replacement is left out has a successor that never runs, so that
-// the others keep their numbers.
+// succeed gives each client that is replaced a successor, which differs in its clock alone.
+// Later faults of the client hit the successor. If the replacement is left out, the
+// successor never runs, and the others keep their numbers.
 func (p *Plan) succeed() {
-	now := make([]int, len(p.Clients)) // who is in the client's place
+	now := make([]int, len(p.Clients)) // the client that is in each one's place
 	for i := range now {
 		now[i] = i
 	}
@@ -82,8 +81,8 @@ func (p *Plan) succeed() {
 	}
 }
 
-// runs tells that the client's process begins.
+// runs reports whether the client's process ever begins.
 func (c ClientPlan) runs() bool { return c.From != history.Never }
 
-// stays tells that it lives until the end.
+// stays reports whether the client's process lives until the end.
 func (c ClientPlan) stays() bool { return c.runs() && c.To == 0 }

@@ -11,16 +11,18 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// checkTold finds words of clients that fit nothing the nodes said. A success needs
-// a majority of nodes that granted it between the call and its return: a node's word
-// cannot arrive before it is said. Grants of a lock with a token are those for that very
-// token, and those of a node that restarted within the restart guard are none, though
-// that it deleted a key is true. ErrNotHeld needs so many nodes which have refused the
-// lock since it was granted, or never had it, that the rest is no majority. And Until
-// never moves back.
+// checkTold finds results of operations that do not fit the nodes' answers:
 //
-// What votes of an acquisition in vain, and of Do, belong to is not known, so these
-// are not judged.
+//   - A success needs grants by a majority of nodes between the call and its return. A lock
+//     with a token needs grants of that very token. Grants of a node that restarted within
+//     the restart guard do not count, except those of a release: the node did delete the
+//     key.
+//   - With ErrNotHeld, the nodes that have granted the lock and not refused it since are no
+//     majority.
+//   - Until never moves back.
+//
+// It does not judge failed acquisitions and Do, as it is not known which votes belong to
+// them.
 func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 	type id struct{ client, op int }
 	type ask struct {
@@ -28,8 +30,8 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 		token int64
 	}
 	type words struct {
-		granted, refused map[string]map[int]time.Duration // by verb and node, when it last said so
-		counted          map[ask]map[int]time.Duration    // those grants that count
+		granted, refused map[string]map[int]time.Duration // by verb and node: when the node last answered so
+		counted          map[ask]map[int]time.Duration    // the grants that count
 	}
 	said := map[id]words{}
 	called := map[id]map[string]time.Duration{}
@@ -92,7 +94,7 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 		case history.Releasing:
 			called[at]["release"] = e.At
 		case history.Granted:
-			if e.Until > e.At+1 { // not Do's
+			if e.Until > e.At+1 { // not of a Do
 				judge("acquire", e.Token)
 			}
 		case history.Extended:
@@ -133,10 +135,10 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 	return found
 }
 
-// young tells that the restart guard keeps the node's votes from counting because its
-// server restarted, unless that one's clock was set ahead since.
+// young reports whether the restart guard keeps the node's votes from counting because its
+// server restarted. They count sooner if the server's clock was set ahead since.
 func (p Plan) young(node int, at time.Duration) bool {
-	var up, ahead time.Duration // when the server began, if it has, and by how much its clock is wrong
+	var up, ahead time.Duration // when the server began, if it has, and how far its clock is ahead
 	restarted := false
 	for i, f := range p.Faults {
 		if f.Node != node || slices.Contains(p.Config.Without, i+1) {

@@ -13,8 +13,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// What the clients of a trial contend for: as the control, then in the trial itself, and
-// once more when nobody is sick any more.
+// The keys that the clients of a trial contend for: in the trial itself, before it as the
+// control, and once more when nobody is sick any more.
 const (
 	trialKey   = "trial"
 	controlKey = trialKey + " control"
@@ -27,8 +27,8 @@ type part struct {
 	from, to time.Duration
 }
 
-// trial has its clients contend without what ails some of them, and with it. When that is
-// over, everybody takes one more key, and no queue is left.
+// trial has its clients contend for a key, first without what ails some of them and then
+// with it. After that each client takes one more key, and no queue may be left.
 func (w *world) trial() {
 	t := w.plan.Trial
 	if t == nil {
@@ -60,7 +60,7 @@ func (w *world) trial() {
 	w.noQueues("a trial")
 }
 
-// contend is one part of the trial. What ails the sick begins with it, and ends with it.
+// contend is one part of the trial, during which the sick are sick.
 func (w *world) contend(key string, well, sick []*client) part {
 	t := w.plan.Trial
 	now := w.now()
@@ -107,7 +107,7 @@ func (w *world) contend(key string, well, sick []*client) part {
 	return p
 }
 
-// ail begins what ails the sick in their network, and returns what ends it.
+// ail disturbs the network of the sick, and returns a function that ends that.
 func (w *world) ail(sick []*client) (end func()) {
 	t := w.plan.Trial
 	if len(sick) == 0 {
@@ -144,7 +144,7 @@ func (w *world) ail(sick []*client) (end func()) {
 	return func() {}
 }
 
-// cutOff has clients not reach a node any more, or with -1 reach it again.
+// cutOff cuts clients off from a node (n is 1), or lets them reach it again (n is -1).
 func (w *world) cutOff(clients []*client, node int, refused bool, n int) {
 	for _, c := range clients {
 		time.Sleep(time.Microsecond)
@@ -160,8 +160,8 @@ func (w *world) cutOff(clients []*client, node int, refused bool, n int) {
 	}
 }
 
-// until is a context that ends with the part: of several clients' one after the other, so
-// that a run can be repeated.
+// until returns a context that ends with the part. The contexts of several clients end one
+// after the other, so that a run can be repeated.
 func (w *world) until(p part, c *client) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(background)
 	stop := time.AfterFunc(p.to-w.now()+time.Duration(c.index)*time.Microsecond, cancel)
@@ -176,7 +176,7 @@ func (w *world) contender(c *client, r *rand.Rand, p part) {
 	})
 }
 
-// poller does the same without a queue: it asks, and asks again after a pause.
+// poller does the same without a queue: it tries, and tries again after a pause.
 func (w *world) poller(c *client, r *rand.Rand, p part) {
 	w.turns(c, r, p, func(ctx context.Context) (*redlock.Lock, int) {
 		for ctx.Err() == nil {
@@ -190,7 +190,7 @@ func (w *world) poller(c *client, r *rand.Rand, p part) {
 	})
 }
 
-// pollPause is how long whatever polls waits between two looks, as most libraries do.
+// pollPause draws the pause of a client that polls, as most libraries choose it.
 func pollPause(r *rand.Rand) time.Duration {
 	return between(r, 50*time.Millisecond, 250*time.Millisecond)
 }
@@ -214,13 +214,13 @@ func (w *world) turns(c *client, r *rand.Rand, p part, take func(ctx context.Con
 	}
 }
 
-// beside is how long a client of this library holds the key beside foreign clients, and
-// how long it thinks.
+// beside draws how long a client of this library holds the key beside foreign clients, and
+// how long it waits before it asks again.
 func beside(r *rand.Rand) time.Duration {
 	return between(r, 250*time.Millisecond, 350*time.Millisecond)
 }
 
-// got logs what became of an acquisition.
+// got logs the outcome of an acquisition.
 func (c *client) got(op int, key string) func(l *redlock.Lock, err error) (*redlock.Lock, int) {
 	return func(l *redlock.Lock, err error) (*redlock.Lock, int) {
 		if err != nil {
@@ -237,16 +237,16 @@ func (c *client) got(op int, key string) func(l *redlock.Lock, err error) (*redl
 	}
 }
 
-// mute holds what the client sends, or lets it go on. Deadlines of go-redis run by the
-// lab's clock even while the client stands still, and what it does then no frozen process
-// would do: it takes a subscription without a sign of life for broken, and tries.
+// mute holds what the client sends (by is 1), or lets it pass (by is -1). Deadlines of
+// go-redis run by the lab's clock even while the client stands still. So the client would
+// take a silent subscription for broken and try to take the key, as no frozen process does.
 func (c *client) mute(by int) {
 	for _, p := range c.paths {
 		p.set(func(p *path) { p.held[redlocktest.ToMaster] += by })
 	}
 }
 
-// freeze has all the sick stand still at nearly one instant, and go on after a while;
+// freeze makes all the sick stand still at nearly one instant, and go on after a while,
 // again and again.
 func (w *world) freeze(sick []*client, p part) {
 	r := stream(w.plan.Config.Seed, "freeze")

@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// A trial changes nothing of what comes before it.
+// A trial changes nothing of the plan for what comes before it.
 func TestATrialIsDrawnBehindEverythingElse(t *testing.T) {
 	for seed := range uint64(100) {
 		plain := draw(t, Config{Seed: seed, Faults: Within})
@@ -26,15 +26,15 @@ func TestATrialIsDrawnBehindEverythingElse(t *testing.T) {
 			require.Equal(t, plain.Faults, p.Faults)
 			require.Equal(t, plain.Clients, p.Clients[:p.Trial.First])
 			require.Len(t, plain.Clients, p.Trial.First)
-			require.Greater(t, len(p.Clients), p.Trial.First+p.Trial.Well, "somebody is sick")
+			require.Greater(t, len(p.Clients), p.Trial.First+p.Trial.Well, "a trial has sick clients")
 			for _, c := range p.Clients[p.Trial.First:] {
-				require.False(t, c.runs(), "it only takes part in the trial")
+				require.False(t, c.runs(), "the client only takes part in the trial")
 			}
 		}
 	}
 }
 
-// Kinds that are too long are drawn by nobody, and every other kind is.
+// Runs draw every kind except those that take too long.
 func TestTrialsAreDrawn(t *testing.T) {
 	drawn := map[Kind]int{}
 	for seed := range uint64(800) {
@@ -51,7 +51,7 @@ func TestTrialsAreDrawn(t *testing.T) {
 	}
 }
 
-// tried runs a trial that takes as long as is said, of the first seed that suits.
+// tried runs a trial of the given length, with the first seed that suits.
 func tried(t *testing.T, kind Kind, length time.Duration, suits func(*TrialPlan) bool) Result {
 	t.Helper()
 	for seed := uint64(1); ; seed++ {
@@ -65,7 +65,7 @@ func tried(t *testing.T, kind Kind, length time.Duration, suits func(*TrialPlan)
 	}
 }
 
-// turnsOf counts the locks on a key of each of a trial's clients, from 0.
+// turnsOf counts the locks on a key of each of the trial's clients, from 0.
 func turnsOf(r Result, key string) []int {
 	turns := make([]int, len(r.Plan.Clients)-r.Plan.Trial.First)
 	for _, l := range history.Locks(r.Events) {
@@ -76,7 +76,7 @@ func turnsOf(r Result, key string) []int {
 	return turns
 }
 
-// A trial makes its clients sick, and no others, and only in its second part.
+// A trial ails the sick and nobody else, and only in its second part.
 func TestATrialAilsTheSick(t *testing.T) {
 	const length = 3 * time.Second
 	for kind, wins := range map[Kind]bool{SlowLink: false, Minority: false, HalfCutOff: false, Frozen: true, Foreign: true, DaysApart: true} {
@@ -98,7 +98,7 @@ func TestATrialAilsTheSick(t *testing.T) {
 	assert.NotZero(t, turnsOf(r, trialKey)[r.Plan.Trial.Well], "the link is slow, and the client has time for it")
 }
 
-// Waiters that freeze execute nothing for many seconds, all at the same time.
+// Frozen waiters execute nothing for many seconds, all at the same time.
 func TestWaitersFreeze(t *testing.T) {
 	r := tried(t, Frozen, 30*time.Second, func(*TrialPlan) bool { return true })
 	stand, most := map[int]bool{}, 0
@@ -117,7 +117,7 @@ func TestWaitersFreeze(t *testing.T) {
 	assert.Empty(t, stand)
 }
 
-// The locks of foreign clients are in the history, and are judged like any others.
+// The locks of foreign clients are in the history, and are judged like all others.
 func TestForeignClientsAreJudged(t *testing.T) {
 	r := tried(t, Foreign, 5*time.Second, func(*TrialPlan) bool { return true })
 	first := r.Plan.Trial.First + r.Plan.Trial.Well
@@ -133,7 +133,7 @@ func TestForeignClientsAreJudged(t *testing.T) {
 	wakes := slices.ContainsFunc(r.Events, func(e history.Event) bool {
 		return e.Kind == history.Voted && e.Client == granted.Client && strings.Contains(e.Text, stands)
 	})
-	assert.False(t, wakes, "it does not queue")
+	assert.False(t, wakes, "a foreign client does not queue")
 	steals := append(slices.Clone(r.Events), history.Event{At: granted.At, Kind: history.Granted, Client: 1, Op: 999, Key: trialKey, Until: granted.Until})
 	history.Sort(steals)
 	var broken []string

@@ -21,15 +21,15 @@ const (
 	DaysApart  Kind = "days-apart"   // some clients' clocks are more than a day off
 )
 
-// Trials lists the kinds of trials. A run has one trial at most, behind everything else.
+// Trials lists the kinds of trials. A run has at most one trial, after everything else.
 var Trials = []Kind{SlowLink, Minority, HalfCutOff, Foreign, Frozen, DaysApart}
 
-// undrawn lists the kinds of trials that no run draws by itself: each takes ten seconds of
-// processor time and more. --faults names them.
+// undrawn lists the kinds of trials that no run draws by itself, as each takes ten seconds
+// of processor time or more. --faults can name them.
 var undrawn = []Kind{SlowLink, Minority, HalfCutOff, Foreign}
 
-// TrialPlan decides a trial. Its clients contend for a key in two parts of the same
-// length: the first without what ails some of them, as the control, the second with it.
+// TrialPlan is the plan of a trial. Its clients contend for a key in two parts of the same
+// length: without what ails some of them, as the control, and then with it.
 type TrialPlan struct {
 	Kind  Kind
 	For   time.Duration // the length of each part
@@ -46,7 +46,8 @@ type TrialPlan struct {
 	Beat    bool          // foreign: the key is taken at exact intervals of Hold and Think
 }
 
-// drawTrialKind adds a kind of trial to one of 32 runs, as a trial takes as long as ten runs.
+// drawTrialKind adds a kind of trial to one of 32 runs, as a trial takes as long as ten
+// runs.
 func (p *Plan) drawTrialKind() {
 	r := stream(p.Config.Seed, "trial kind")
 	if drawn := butFor(Trials, undrawn); len(drawn) > 0 && r.IntN(32) == 0 {
@@ -55,7 +56,7 @@ func (p *Plan) drawTrialKind() {
 	}
 }
 
-// drawTrial plans the trial, of one of the kinds that the run has. A single node has no
+// drawTrial plans a trial of one of the run's kinds. With a single node there is no
 // minority that a client could reach.
 func (p *Plan) drawTrial() {
 	kinds := slices.DeleteFunc(slices.Clone(p.Kinds), func(k Kind) bool {
@@ -118,7 +119,7 @@ func (p *Plan) drawTrial() {
 	p.Trial = t
 }
 
-// drawForeign draws who contends with clients of another library, and how.
+// drawForeign draws how many clients contend with those of another library, and how.
 func (t *TrialPlan) drawForeign(r *rand.Rand) {
 	t.Well = 1 + r.IntN(2)
 	t.For = 2 * time.Minute

@@ -6,16 +6,17 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// dates tells that a command writes into a node's marker since when a server is there.
+// dates reports whether a command writes an identity record with a date: since when the
+// server has been there.
 func dates(command []string) bool {
 	return command[0] == "SET" && command[1] == markerKey && !strings.HasSuffix(command[2], " 0")
 }
 
-// sight is that a client knows a server.
+// sight is a client and a server that it may know.
 type sight struct{ client, server int }
 
-// sees records which client knows which server. A client that sends a server something
-// without asking for its identity has read the last answer to that. w.mu is held.
+// sees records which client knows which server. A client that sends a server anything but a
+// question for its identity has read the answer to the last such question. w.mu is held.
 func (w *world) sees(client, server int, asks bool) {
 	s, now := sight{client, server}, w.now()
 	if asks {
@@ -27,12 +28,12 @@ func (w *world) sees(client, server int, asks bool) {
 	}
 }
 
-// dated is the text of an event: a client has written since when a server is there.
+// dated is the text of the event that a client has dated an identity record.
 const dated = "the marker says since when"
 
-// untold reports whether a client that got a lock could not know that the fault moved the
-// address of a node: it did not meet two servers behind it one after the other, and the
-// server's marker had no date yet when the client last asked for it.
+// untold reports whether a client that got a lock could not know that the fault had moved
+// the address of a node. It did not meet the two servers behind the address one after the
+// other, and when it last asked the server, the identity record had no date yet.
 func (p Plan) untold(events []history.Event, l history.Lock, f FaultPlan) bool {
 	to, since := f.Server, f.At
 	if f.Kind == Excursion && l.Granted >= f.At+f.For {
@@ -59,7 +60,7 @@ func (p Plan) untold(events []history.Event, l history.Lock, f FaultPlan) bool {
 	return told > max(met, l.Granted-believed)
 }
 
-// serverOf is the server that an event is about.
+// serverOf returns the server that an event is about.
 func (p Plan) serverOf(e history.Event) int {
 	if e.Server > 0 {
 		return e.Server - 1

@@ -10,23 +10,23 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// vote is a command that a node executed, or, without a text, a change that came of
+// vote is a command that a server executed or, without a text, a change that came of
 // itself.
 type vote struct {
 	at           time.Duration
 	node, client int // from 0
 	server       int // from 0; most often the node's own
 	key, value   string
-	token        int64 // that it is about
+	token        int64 // of the command
 	text         string
-	change       history.Kind // Stored, Removed, or nothing
-	owner        string       // the value that the node has now
+	change       history.Kind // Stored, Removed, or empty
+	owner        string       // the value that the key has now, or had when it was removed
 	until        time.Duration
-	wrong        string // what the command must not have done; empty if it is fine
-	rule         string // which that breaks
+	wrong        string // what the command did wrong; empty: nothing
+	rule         string // the rule that the command broke
 }
 
-// holder is whose value one is.
+// holder is the owner of a value.
 type holder struct{ client, op int } // op is 0 while it is not known
 
 type storage struct {
@@ -39,7 +39,7 @@ type stored struct {
 	until time.Duration
 }
 
-// observe writes down what a node does, past all links.
+// observe records what a server executes, as seen at the server itself.
 func (w *world) observe(server int) {
 	m := w.masters.Master(server)
 	m.Observe(func(x redlocktest.Exchange) {
@@ -65,7 +65,7 @@ func (w *world) observe(server int) {
 		held, _ := m.Miniredis().Get(key)
 		fence := ""
 		if o.fence != "" {
-			// Scripts take the machine's time, and a burst of them more than the 10 ms
+			// Scripts take the machine's time. A burst of them takes more than the 10 ms
 			// after which the scheduler takes the processor from a goroutine.
 			defer runtime.Gosched()
 			fence, _ = m.Miniredis().Get(o.fence)
@@ -85,7 +85,7 @@ func (w *world) observe(server int) {
 			w.values[value] = holder{client: v.client}
 		}
 		if verb == "extend" {
-			w.extended[value] = true // and may be topped up, by several
+			w.extended[value] = true // and may be topped up from now on, more than once
 		}
 		place := storage{server, key}
 		if o.fence == "" && verb == "acquire" {
@@ -124,22 +124,22 @@ func (w *world) observe(server int) {
 	})
 }
 
-// unlike says how a node's queue and its flag, of which there is one exactly while there
-// is the other, differ.
+// unlike returns how a server disagrees about a queue, or "": the queue and its flag exist
+// together or not at all.
 func unlike(m *redlocktest.Master, o order) string {
 	server := m.Miniredis()
 	queue, flag := server.Exists(o.queue), server.Exists(o.flag)
 	switch {
 	case queue && !flag:
 		return "left a queue without its flag"
-	case flag && !queue && server.TTL(o.flag) > time.Second: // or it is about to go
+	case flag && !queue && server.TTL(o.flag) > time.Second: // with a second or less left it is about to go
 		return "left the flag of a queue that is gone"
 	}
 	return ""
 }
 
-// wrong says what a command must not have done to a key: nobody but its owner
-// deletes it or changes its ttl, nothing but SET creates it, and nothing shortens it.
+// wrong returns what a command did wrong to a key, or "". Only the owner deletes a key or
+// changes its ttl, only an acquisition creates it, and nothing shortens its ttl.
 func wrong(verb, value string, before, now stored, at time.Duration) string {
 	lived := before.value != "" && before.until > at
 	switch {
@@ -153,7 +153,8 @@ func wrong(verb, value string, before, now stored, at time.Duration) string {
 	return ""
 }
 
-// jumped tells that a node's clock was set ahead by d, or that all is forgotten.
+// jumped records that a server's clock was set ahead by d or, if d is [history.Never], that
+// the server has forgotten everything.
 func (w *world) jumped(server int, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,8 +190,8 @@ func (w *world) jumped(server int, d time.Duration) {
 	}
 }
 
-// checkVotes finds commands that did what they must not. Of several at one instant
-// it is not known which came first, so those are let pass.
+// checkVotes reports commands that did something wrong. It passes over several at one
+// instant on one key, as it is not known which of them came first.
 func (w *world) checkVotes() {
 	type instant struct {
 		storage
@@ -210,7 +211,7 @@ func (w *world) checkVotes() {
 	}
 }
 
-// from is whose path one is, and to which node.
+// from returns the client and the node of a path.
 func (w *world) from(p *redlocktest.Path) (client, node int) {
 	for _, c := range w.clients {
 		for node, own := range c.paths {
@@ -222,7 +223,7 @@ func (w *world) from(p *redlocktest.Path) (client, node int) {
 	return -1, -1
 }
 
-// serverOf is how an event names a server: 0 for the node's own.
+// serverOf returns a server's number in events: 0 for the node's own.
 func serverOf(node, server int) int {
 	if node == server {
 		return 0
@@ -230,14 +231,14 @@ func serverOf(node, server int) int {
 	return server + 1
 }
 
-// own says whose the value is.
+// own records the owner of a value.
 func (w *world) own(value string, client, op int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.values[value] = holder{client, op}
 }
 
-// history is everything that happened, in order.
+// history returns all events of the run, in order.
 func (w *world) history() []history.Event {
 	w.checkVotes()
 	for _, v := range w.votes {

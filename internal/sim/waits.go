@@ -8,15 +8,15 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// Rules about those who wait. That somebody waits is known from what he asked for; that
-// he stands in the queue, from what the nodes answered.
+// The rules about waiting learn from a client's event that it waits, and from the nodes'
+// answers that it has queue entries.
 
 type opID struct{ client, op int }
 
-// waiters are those who wait for one key, in the order in which they asked.
+// waiters lists the operations that wait for one key, in the order in which they asked.
 type waiters struct {
 	list  []opID
-	since time.Duration // when the first of an unbroken row of them came
+	since time.Duration // since when there has always been a waiter
 }
 
 func (q *waiters) join(id opID, at time.Duration) {
@@ -32,7 +32,8 @@ func (q *waiters) has(client int) bool {
 	return slices.ContainsFunc(q.list, func(id opID) bool { return id.client == client })
 }
 
-// first is the client's operation that stands in the queue: its goroutines take turns.
+// first returns the client's operation that has the queue entries. The client's others wait
+// behind it in the local queue.
 func (q *waiters) first(client int) (id opID, any bool) {
 	i := slices.IndexFunc(q.list, func(id opID) bool { return id.client == client })
 	if i < 0 {
@@ -41,7 +42,7 @@ func (q *waiters) first(client int) (id opID, any bool) {
 	return q.list[i], true
 }
 
-// follow keeps who waits for each key up to date.
+// follow updates the waiters by an event, and returns those of its key.
 func follow(all map[string]*waiters, e history.Event) *waiters {
 	q := all[e.Key]
 	if q == nil {
@@ -64,14 +65,14 @@ func follow(all map[string]*waiters, e history.Event) *waiters {
 	return q
 }
 
-// quiet tells that nothing can have kept anybody from his turn by then: there has been no
-// fault, or the key is one that is only wanted when nothing fails any more.
+// quiet reports whether nothing can have delayed anybody's turn by the time of the event:
+// there has been no fault, or clients want the key only when nothing fails any more.
 func (p Plan) quiet(e history.Event) bool {
 	if strings.HasPrefix(e.Key, trialKey) {
 		return false
 	}
 	if strings.HasPrefix(e.Key, lineKey) {
-		return e.Key == lineKey // the others have a trouble each
+		return e.Key == lineKey // each troubledKey has a trouble
 	}
 	for i, f := range p.Faults {
 		if f.At <= e.At && !slices.Contains(p.Config.Without, i+1) {
@@ -81,7 +82,7 @@ func (p Plan) quiet(e history.Event) bool {
 	return true
 }
 
-// calm is from when on nothing fails any more, and nobody waits for a dead connection.
+// calm returns from when on nothing fails any more, and nobody waits for a dead connection.
 func (p Plan) calm() (from time.Duration) {
 	for i, f := range p.Faults {
 		if !slices.Contains(p.Config.Without, i+1) {

@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// story makes events, a round trip apart unless they say when.
+// story sets the events' missing times, a step of sameTime apart, and their missing keys.
 func story(of ...history.Event) []history.Event {
 	for i := range of {
 		if of[i].At == 0 {
@@ -61,9 +61,9 @@ func TestStarvation(t *testing.T) {
 		broken string
 	}{
 		"overtaken":                       {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #1 stood in the queue of all nodes at 60ms, and was overtaken by client 2's #1, which came at 80ms"},
-		"overtaken by who only tried":     {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), tries, gets(2, 1)), "overtaken by client 2's #1"},
+		"overtaken by a mere try":         {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), tries, gets(2, 1)), "overtaken by client 2's #1"},
 		"behind another of its own":       {fair, story(asks(1, 1), asks(1, 2), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #1 stood"},
-		"whose turn comes later":          {fair, story(asks(1, 1), asks(1, 2), denied, stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #2 stood"},
+		"behind one that gave up":         {fair, story(asks(1, 1), asks(1, 2), denied, stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), "client 1's #2 stood"},
 		"a clock is far too slow":         {Plan{Fair: true, Kinds: []Kind{SlowClient}, Nodes: 2, Clients: fair.Clients}, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), ""},
 		"nobody is fair":                  {Plan{Nodes: 2}, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), ""},
 		"did not stand everywhere":        {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 1, 10), asks(2, 1), gets(2, 1)), ""},
@@ -73,10 +73,10 @@ func TestStarvation(t *testing.T) {
 		"asked before it stood again":     {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), stood(1, 1, 11), stood(1, 2, 11), gets(2, 1)), ""},
 		"overtaken when it stood again":   {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), stood(1, 1, 11), stood(1, 2, 11), asks(2, 1), gets(2, 1)), "overtaken by client 2's #1"},
 		"overtaken by its own":            {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(1, 2), gets(1, 2)), ""},
-		"overtaken by its place":          {fair, story(asks(2, 7), stood(2, 1, 9), asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), ""},
-		"overtaken by its next place":     {fair, story(asks(2, 7), stood(2, 1, 9), asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), stood(2, 1, 11), gets(2, 1)), "overtaken by client 2's #1"},
-		"overtaken by who had it before":  {fair, story(asks(2, 7), stood(2, 1, 9), asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), gets(2, 7), asks(2, 1), gets(2, 1)), "overtaken by client 2's #1"},
-		"overtaken by who is behind":      {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(3, 1), gets(3, 1)), ""},
+		"overtaken by an earlier entry":   {fair, story(asks(2, 7), stood(2, 1, 9), asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), gets(2, 1)), ""},
+		"overtaken by a later entry":      {fair, story(asks(2, 7), stood(2, 1, 9), asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), stood(2, 1, 11), gets(2, 1)), "overtaken by client 2's #1"},
+		"overtaken by the last holder":    {fair, story(asks(2, 7), stood(2, 1, 9), asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), gets(2, 7), asks(2, 1), gets(2, 1)), "overtaken by client 2's #1"},
+		"overtaken by a slow clock":       {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(3, 1), gets(3, 1)), ""},
 		"overtaken again":                 {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(3, 1), gets(3, 1), asks(3, 2), gets(3, 2)), "overtaken by client 3's #2"},
 		"had given up":                    {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), denied, gets(2, 1)), ""},
 		"was dead":                        {fair, story(asks(1, 1), stood(1, 1, 10), stood(1, 2, 10), asks(2, 1), history.Event{Kind: history.Died, Client: 1}, gets(2, 1)), ""},
@@ -96,7 +96,7 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
-// Until the first fault all is quiet, and on the key that is wanted when all are over.
+// All is quiet until the first fault, and on the key that is wanted after all faults.
 func TestWhatIsQuiet(t *testing.T) {
 	p := Plan{Faults: []FaultPlan{{Kind: Break, At: 50}, {Kind: Crash, At: 20, For: 40}}}
 	assert.True(t, p.quiet(history.Event{At: 19, Key: "k1"}))
@@ -128,7 +128,7 @@ func TestStuck(t *testing.T) {
 	const calm = time.Second
 	p := Plan{Nodes: 3, Clients: []ClientPlan{{Rate: 1}, {Rate: 0.5}, {Rate: 1.1}}}
 	for name, c := range map[string]struct {
-		since  time.Duration // when the key was free, and wanted; 0: it is not stuck then
+		since  time.Duration // since when the key was free and wanted
 		events []history.Event
 	}{
 		"since it asked":                      {2 * time.Second, story(at(2*time.Second, asks(1, 1)))},
@@ -152,14 +152,14 @@ func TestStuck(t *testing.T) {
 		})
 	}
 	end := time.Minute
-	require.Len(t, p.checkStuck(story(asks(1, 1), at(calm+stuck+1, gets(1, 1))), calm, end), 1, "and got it too late")
-	require.Len(t, p.checkStuck(story(asks(1, 1), at(calm+stuck+1, history.Event{Kind: history.Died, Client: 1})), calm, end), 1, "and died of it")
+	require.Len(t, p.checkStuck(story(asks(1, 1), at(calm+stuck+1, gets(1, 1))), calm, end), 1, "got it too late")
+	require.Len(t, p.checkStuck(story(asks(1, 1), at(calm+stuck+1, history.Event{Kind: history.Died, Client: 1})), calm, end), 1, "died after the limit")
 	require.Empty(t, p.checkStuck(story(asks(1, 1), at(calm+stuck, gone)), calm, end), "gave up")
 	require.Empty(t, p.checkStuck(story(asks(1, 1), history.Event{Kind: history.Died, Client: 1}), calm, end), "died")
 	slow, both := story(asks(2, 1)), story(asks(2, 1), asks(3, 1))
 	require.Empty(t, p.checkStuck(slow, calm, calm+2*stuck), "by its own clock")
 	require.Len(t, p.checkStuck(slow, calm, calm+2*stuck+1), 1)
-	require.Len(t, p.checkStuck(both, calm, calm+stuck+1), 1, "somebody is not that slow")
+	require.Len(t, p.checkStuck(both, calm, calm+stuck+1), 1, "one waiter is not that slow")
 	line := asks(1, 1)
 	line.Key = lineKey
 	require.Empty(t, p.checkStuck(story(line), calm, calm+handover), "nothing disturbs it")
@@ -191,7 +191,7 @@ func TestFlagsAreThoseOfQueues(t *testing.T) {
 	assert.Empty(t, unlike(m, o), "it is about to go")
 }
 
-// What is left of a queue when nobody waits is found on every node.
+// noQueues finds what is left of a queue on any node.
 func TestPlacesThatAreLeftAreFound(t *testing.T) {
 	w := &world{plan: Plan{Nodes: 2}, masters: redlocktest.Start(t, 2)}
 	w.noQueues("that")

@@ -12,9 +12,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// work is a goroutine of a client, which takes locks until the faults are over: it
-// waits for them or not, gives up or not, holds them shorter and longer than they
-// last, renews and extends, releases and forgets.
+// work is a goroutine of a client, which takes locks until the faults are over. It waits
+// for them or only tries, may give up, holds them for less or more than their validity,
+// renews, extends and releases them, and forgets some.
 func (w *world) work(c *client, worker int) {
 	plan := w.plan.Clients[c.index]
 	r := stream(w.plan.Config.Seed, "worker", c.index, worker)
@@ -45,12 +45,12 @@ func (w *world) work(c *client, worker int) {
 
 func keyName(i int) string { return fmt.Sprintf("k%d", 1+i) }
 
-// exp is a random time of mean d, and not 0.
+// exp draws a random time of mean d that is never 0.
 func exp(r *rand.Rand, d time.Duration) time.Duration {
 	return time.Microsecond + time.Duration(r.ExpFloat64()*float64(d)) + between(r, 1, 1000)
 }
 
-// acquire asks for a lock, and may give up, after patience on average.
+// acquire asks for a lock, and may give up, on average after patience.
 func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool, patience time.Duration) (*redlock.Lock, int) {
 	patience = exp(r, patience)
 	if slices.Contains(c.w.plan.Kinds, Cancel) && r.IntN(3) == 0 {
@@ -69,10 +69,11 @@ func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool,
 	if !wait {
 		patience = 0
 	}
-	// A round, and the clean-up of those that answered and of those that did not.
+	// One round, and the clean-up after the nodes that answered and after those that did
+	// not.
 	rounds := 3
 	if c.w.plan.Fencing {
-		rounds += 3 // proposals above the fences that it did not know
+		rounds += 3 // for proposals above fences that it did not know
 	}
 	c.w.prompt(c, "acquisition", op, key, began, rounds, patience)
 	if gaveUp := errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrNoQuorum); wait && gaveUp && !errors.Is(err, context.Canceled) && !c.gone() {
@@ -91,8 +92,9 @@ func (c *client) acquire(r *rand.Rand, key string, ttl time.Duration, wait bool,
 	return l, op
 }
 
-// do holds a lock as Do does, which hands out no Lock: whoever runs believes in it
-// until the context is done. A client that is paused could not notice that.
+// do holds a lock through Do, which hands out no Lock: the function believes that it holds
+// the lock until its context is done. A client that a fault pauses does not use do, as it
+// could not notice that.
 func (c *client) do(r *rand.Rand, key string, ttl time.Duration) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
@@ -125,7 +127,7 @@ func (c *client) do(r *rand.Rand, key string, ttl time.Duration) {
 	}
 }
 
-// inDo notes that a Do runs, or with an empty key that it is over.
+// inDo records that a Do runs or, with an empty key, that it is over.
 func (c *client) inDo(op int, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,10 +136,10 @@ func (c *client) inDo(op int, key string) {
 	}
 }
 
-// waits is the text of an acquisition that waits for its lock.
+// waits is the event text of an acquisition that waits for its lock.
 const waits = "waits"
 
-// begin numbers an acquisition.
+// begin numbers and logs an acquisition.
 func (c *client) begin(key string, wait bool) (op int) {
 	c.mu.Lock()
 	c.ops++
@@ -173,7 +175,7 @@ func (c *client) granted(op int, l *redlock.Lock) {
 	})
 }
 
-// hold does what holders do, good ones and bad.
+// hold does what holders do, good ones and bad ones.
 func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duration) {
 	ttl := pick(r, ttls...)
 	stay := min(ttl, longest)
@@ -184,7 +186,7 @@ func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duratio
 		case 1:
 			c.extend(r, l, op, ttl)
 		}
-		// A good holder stops when the lock's context says so.
+		// A good holder stops when the lock's context is done.
 		c.sleep(l.Context(), exp(r, stay/2))
 	}
 	switch r.IntN(8) {
@@ -192,7 +194,7 @@ func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duratio
 		c.sleep(background, exp(r, stay))
 	case 1: // forgets the lock, which must end by itself
 		if c.w.plan.Long {
-			break // it would be a while
+			break // that would take a while
 		}
 		if c.sleep(l.Context(), c.clock.until(l.Until())+time.Millisecond); l.Context().Err() != nil {
 			return
@@ -201,7 +203,7 @@ func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duratio
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	if r.IntN(4) == 0 {
-		cancel() // must not keep it from being released
+		cancel() // the lock must be released all the same
 	}
 	c.release(ctx, l, op)
 }

@@ -1,8 +1,26 @@
-// Package sim runs whole clients against in-memory masters in virtual time, breaks
-// what can break at the word of a seed, and judges what the clients believed.
+// Package sim is the fault lab: it runs whole clients of the library against in-memory
+// masters in virtual time, injects faults, and judges what the clients believed. Only the
+// network, the masters and time are fake: a client is a redlock.Redlock on go-redis
+// clients, with the options that users have. docs/testing.md lists the faults and the
+// rules.
 //
-// Nothing is faked but the network, the masters and time: a client is a
-// redlock.Redlock on go-redis clients, with the options its users have.
+// [Run] simulates one seed:
+//
+//   - [Draw] draws a [Plan] from the seed: nodes, clients, options, faults.
+//   - world.run acts it out in a testing/synctest bubble. Clients work under the faults.
+//     After the faults each client takes every lock once more, and each operation is
+//     checked where nothing fails. Some runs end with a trial, in which some clients are
+//     sick for long.
+//   - Clients and servers log what they do as events of package history.
+//   - simulate applies the rules to the events. Result.judge excuses violations that a
+//     fault beyond Redlock's promises explains.
+//
+// Where to look: plan.go, draw.go and kind.go for plans and kinds of faults; fault.go and
+// moved.go for the effects of faults; client.go, work.go and path.go for clients and their
+// network; operation.go and votes.go for the log of the servers; calm.go for operations
+// without faults; trial.go for trials; rules.go for the rules; told.go, starved.go,
+// stuck.go, progress.go and leftover.go for checks of rules; excuse.go for excuses;
+// seeds.go and shrink.go for many runs and smaller ones.
 package sim
 
 import (
@@ -21,18 +39,18 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// Result is what became of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Plan       Plan
 	Events     []history.Event
-	Violations []history.Violation // what must not have happened
-	Excused    []Excuse            // what is known to happen, and why it did
-	Calm       time.Duration       // when all work was done; what follows looks for what was left
+	Violations []history.Violation // those that nothing excuses
+	Excused    []Excuse            // those that a fault beyond Redlock's promises explains
+	Calm       time.Duration       // when all work was done; later events are of checks
 	Granted    int                 // locks handed out
 	Asked      int                 // acquisitions begun
 }
 
-// Fingerprint is the same for the same history.
+// Fingerprint returns a digest of the history, which is the same for the same history.
 func (r Result) Fingerprint() string {
 	sum := sha256.New()
 	for _, e := range r.Events {
@@ -41,7 +59,7 @@ func (r Result) Fingerprint() string {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
 }
 
-// Run simulates one seed. Its errors are about the config.
+// Run simulates one seed. It returns an error only if the config is invalid.
 func Run(c Config) (Result, error) {
 	p, err := Draw(c)
 	if err != nil {
@@ -50,14 +68,14 @@ func Run(c Config) (Result, error) {
 	return simulate(p), nil
 }
 
-// simulate runs a plan.
+// simulate runs a plan and judges its history.
 func simulate(p Plan) Result {
 	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, fences: map[storage]int64{}, retentions: map[storage]time.Duration{}, proposed: map[proposal]bool{}, extended: map[string]bool{}, uncovered: map[holder]bool{}, questions: map[sight]time.Duration{}}
 	w.plan.known = map[sight]time.Duration{}
 	w.inBubble(w.run)
 
 	p.known = w.plan.known
-	r := Result{Plan: p, Events: w.history(), Calm: w.calmed} // history may find violations
+	r := Result{Plan: p, Events: w.history(), Calm: w.calmed} // w.history may find violations
 	found := append(w.violations, history.Check(r.Events)...)
 	found = append(found, history.CheckContexts(r.Events)...)
 	found = append(found, w.checkTold(r.Events)...)
@@ -93,14 +111,14 @@ type world struct {
 	fences     map[storage]int64
 	retentions map[storage]time.Duration // until when fences are kept
 	proposed   map[proposal]bool
-	extended   map[string]bool // values that were extended
+	extended   map[string]bool // values of locks that were extended
 	uncovered  map[holder]bool
-	questions  map[sight]time.Duration // when a client last asked for the server
+	questions  map[sight]time.Duration // when a client last asked for the server's identity
 	rests      time.Duration           // until when nobody begins anything
 	parts      [2]part                 // of the trial
 }
 
-// now is true time since the run began.
+// now returns the true time since the run began.
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
 // report adds a violation of one of this package's rules.
@@ -122,12 +140,12 @@ const maxMemory = 2 << 30
 // inBubble runs f in virtual time. A goroutine that is left behind, and a panic, are
 // violations.
 func (w *world) inBubble(f func()) {
-	// What happens at the same instant is in the scheduler's hands. On one
-	// processor it has one way to go, unless the collector, or a machine so busy
-	// that it stops the process for 10 ms, takes the processor from a goroutine.
+	// The scheduler decides the order of things that happen at the same instant. On one
+	// processor it always decides alike, unless the collector takes the processor from a
+	// goroutine, or a machine so busy that it stops the process for 10 ms.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxMemory)) // collects all the same
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxMemory)) // above this limit it collects all the same
 	defer func() {
 		if e := recover(); e != nil {
 			w.report(history.Violation{At: w.end, Rule: Goroutines, Text: fmt.Sprint(e)})
@@ -157,7 +175,7 @@ func (w *world) run() {
 		w.clients = append(w.clients, w.newClient(i))
 	}
 
-	// Everybody works under faults,
+	// All clients work under faults.
 	var faults, work sync.WaitGroup
 	for _, n := range remaining(w.plan) {
 		faults.Go(func() { w.inject(n, w.plan.Faults[n-1]) })
@@ -182,7 +200,7 @@ func (w *world) run() {
 	stopLooking()
 	stopCollecting := w.collect()
 
-	// and must come to an end without.
+	// Then nothing fails, and everything must come to an end.
 	alive := w.alive()
 	for _, c := range alive {
 		for i := range w.plan.Clients[c.index].Workers {
@@ -224,9 +242,9 @@ func (w *world) alive() (alive []*client) {
 	return alive
 }
 
-// collect frees memory from the end of the faults on: most of what a run allocates comes
-// after it. It does so while everybody else is blocked, so that no goroutine loses the
-// processor to the collector.
+// collect frees memory from the end of the faults on, as most of what a run allocates comes
+// after it. It does so while all other goroutines are blocked, so that none of them loses
+// the processor to the collector.
 func (w *world) collect() (stop func()) {
 	const every = 100 * time.Millisecond
 	const garbage = 32 << 20
@@ -262,5 +280,5 @@ func (t tb) Fatalf(format string, args ...any) {
 	t.w.report(history.Violation{Rule: Harness, Text: fmt.Sprintf(format, args...)})
 }
 
-// background is the context of whoever never gives up.
+// background is the context of callers that never give up.
 var background = context.Background()

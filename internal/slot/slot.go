@@ -1,4 +1,4 @@
-// Package slot names keys that must live beside another one on a Redis Cluster.
+// Package slot names keys that must be in the same slot of a Redis Cluster as another key.
 package slot
 
 import (
@@ -9,12 +9,13 @@ import (
 // slots is the number of slots of a Redis Cluster.
 const slots = 16384
 
-// Sibling names a key that is always in the same slot as key, whatever braces that
-// has, and that no other key shares. prefix says what it is for; it has no braces.
+// Sibling returns a key that is always in the same slot as key, whatever braces key has, and
+// that is no other key's sibling. prefix says what it is for; it must not have braces.
 //
-// A key with a hash tag keeps it, one without a closing brace is wrapped in braces, and
-// any other gets the tag of its slot in front. The character after the prefix tells the
-// first kind from the others, and the number of closing braces the second from the third.
+// A key with a hash tag keeps it. A key without a closing brace is wrapped in braces. Any
+// other key gets a hash tag of its slot in front. The character after the prefix tells the
+// first kind from the others, and the number of closing braces tells the second from the
+// third.
 func Sibling(prefix, key string) string {
 	switch {
 	case hashed(key) != key:
@@ -26,17 +27,17 @@ func Sibling(prefix, key string) string {
 	}
 }
 
-// Of is the slot of key.
+// Of returns the slot of key.
 func Of(key string) int { return int(crc16(hashed(key))) % slots }
 
-// Tag is a text that, as a hash tag, puts a name into the slot of key.
+// Tag returns a hash tag that puts a name into the slot of key.
 func Tag(key string) string { return tags()[Of(key)] }
 
-// Tags are such texts, one for each slot.
+// Tags returns a hash tag for each slot.
 func Tags() *[slots]string { return tags() }
 
-// hashed is the part of a key that decides its slot: what is between the first { and
-// the next }, if there is anything, or all of it
+// hashed returns the part of a key that decides its slot: the text between the first { and the
+// next }, or the whole key if that text is missing or empty
 // (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags).
 func hashed(key string) string {
 	_, after, found := strings.Cut(key, "{")
@@ -46,7 +47,7 @@ func hashed(key string) string {
 	return key
 }
 
-// crc16 is CRC-16/XMODEM, by which Redis hashes.
+// crc16 is CRC-16/XMODEM, the hash of a Redis Cluster.
 func crc16(s string) uint16 {
 	var crc uint16
 	for i := range len(s) {
@@ -62,7 +63,7 @@ func crc16(s string) uint16 {
 	return crc
 }
 
-// tags is a short text for each slot.
+// tags has a short hash tag for each slot.
 var tags = sync.OnceValue(func() *[slots]string {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyz"
 	var tags [slots]string

@@ -9,7 +9,7 @@ import (
 
 func TestSlotsAreThoseOfTheSpecification(t *testing.T) {
 	require.Equal(t, uint16(0x31c3), crc16("123456789"), "the check value of CRC-16/XMODEM")
-	// As CLUSTER KEYSLOT of Redis 7.0 answers.
+	// The expected slots are those of CLUSTER KEYSLOT in Redis 7.0.
 	for key, want := range map[string]int{
 		"foo": 12182, "{foo}bar": 12182, "a{foo}": 12182, "somekey": 11058,
 		"a}b": 7866, "{}job": 464, "{bar": 4015,
@@ -40,7 +40,7 @@ func TestEverySlotHasAShortTag(t *testing.T) {
 	}
 }
 
-// FuzzSibling: a sibling is in the slot of its key, and of no two keys the same.
+// A sibling is in the slot of its key, and no two keys have the same sibling.
 func FuzzSibling(f *testing.F) {
 	f.Add("job", "{job}", uint64(0x123456789), uint64(1))
 	f.Add("a}b", "{a}b", uint64(2), uint64(11))
@@ -54,7 +54,7 @@ func FuzzSibling(f *testing.F) {
 	})
 }
 
-// braces makes keys that bytes drawn at random hardly ever make.
+// braces returns keys that random bytes hardly ever form.
 func braces(n uint64) string {
 	s := strings.Builder{}
 	for n++; n > 0; n /= 5 {

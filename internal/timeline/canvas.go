@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// canvas collects elements of SVG and HTML. Every text and attribute passes through it, so
-// this is the one place that must escape.
+// canvas collects elements of SVG and HTML. All texts and attributes pass through it, so only
+// canvas has to escape them.
 type canvas struct{ bytes.Buffer }
 
-// attrs are an element's attributes: name, value, name, value. A float64 is a
-// length in pixels.
+// attrs are an element's attributes: name, value, name, value. A float64 is a length in
+// pixels.
 type attrs []any
 
 func (c *canvas) open(name string, a attrs) {
@@ -28,14 +28,14 @@ func (c *canvas) open(name string, a attrs) {
 
 func (c *canvas) close(name string) { c.WriteString("</" + name + ">\n") }
 
-// element writes an element that holds text alone.
+// element writes an element that contains only text.
 func (c *canvas) element(name, text string, a attrs) {
 	c.open(name, a)
 	c.escape(text)
 	c.close(name)
 }
 
-// shape writes an element that tells tip to whoever points at it.
+// shape writes an element with the tooltip tip.
 func (c *canvas) shape(name, tip string, a attrs) {
 	c.open(name, a)
 	if tip != "" {
@@ -56,14 +56,14 @@ func (c *canvas) text(x, y float64, s string, a attrs) {
 	c.element("text", s, append(attrs{"x", x, "y", y}, a...))
 }
 
-// cross is an x of radius r around a point.
+// cross draws an x of radius r around a point.
 func (c *canvas) cross(x, y, r float64, tip string, a attrs) {
 	d := fmt.Sprintf("M%s %sL%s %sM%s %sL%s %s",
 		px(x-r), px(y-r), px(x+r), px(y+r), px(x-r), px(y+r), px(x+r), px(y-r))
 	c.shape("path", tip, append(attrs{"d", d, "fill", "none"}, a...))
 }
 
-// escape also replaces what XML cannot hold at all, such as a NUL in a key.
+// escape also replaces characters that XML cannot contain, such as a NUL in a key.
 func (c *canvas) escape(s string) { c.WriteString(html.EscapeString(strings.Map(inXML, s))) }
 
 func inXML(r rune) rune {
@@ -94,8 +94,8 @@ func px(v any) string {
 // box is a rectangle in pixels.
 type box struct{ x, y, w, h float64 }
 
-// width estimates what a text of a size takes in a sans-serif font. It is a little
-// too wide for most, so that what is thought to fit does.
+// width estimates the width of a text in a sans-serif font. It is a little too large for most
+// texts, so that a text that should fit does.
 func width(s string, size float64) float64 {
 	w := 0.0
 	for _, r := range s {
@@ -116,7 +116,7 @@ func width(s string, size float64) float64 {
 // boldness is how much wider bold letters are.
 const boldness = 1.06
 
-// fit shortens s until it takes no more than w.
+// fit shortens s until it is at most w wide.
 func fit(s string, size, w float64) string {
 	for n := len([]rune(s)); n > 0 && width(s, size) > w; n-- {
 		s = short(s, n-1)

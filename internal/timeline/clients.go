@@ -7,7 +7,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// drawClients draws what clients did, and over it when they could do nothing.
+// drawClients draws what clients did, and over it the times when they could do nothing.
 func (p *picture) drawClients() {
 	for _, l := range p.clients {
 		p.labels = nil
@@ -55,8 +55,8 @@ func (p *picture) death(l lane, s stint) {
 	}
 }
 
-// attempt draws one acquisition in its row: a thin bar while it waits, a thick one
-// while it holds, a pale one for what comes after.
+// attempt draws one acquisition in its row: a thin bar while it waits, a thick one while it
+// holds the lock, and a pale one after that.
 func (p *picture) attempt(a attempt, y float64) {
 	c := paintOf(a.client)
 	tip := a.tip()
@@ -92,8 +92,8 @@ func (p *picture) attempt(a attempt, y float64) {
 	}
 }
 
-// holdLabel writes on a bar as much of the lock's name as fits. Where there are
-// several keys, the key comes first: holds of different ones may overlap.
+// holdLabel writes as much of the lock's name on a bar as fits. If there are several keys, the
+// key comes first, because holds of different keys may overlap.
 func (p *picture) holdLabel(a attempt, b box) {
 	const size = 10.0
 	names := []string{fmt.Sprintf("#%d", a.op)}
@@ -112,7 +112,7 @@ func (p *picture) holdLabel(a attempt, b box) {
 	}
 }
 
-// tip is the story of an acquisition, for whoever points at it.
+// tip returns the tooltip of an acquisition.
 func (a attempt) tip() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s %q\nasked at %s ms", lockName(a.client, a.op), a.key, millis(a.asked))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// shades draws faults under everything that happened meanwhile.
+// shades draws faults below everything else that happened meanwhile.
 func (p *picture) shades() {
 	for _, m := range p.global {
 		p.shade(m, p.top-float64(p.globals)*labelRow-4, p.bottom, p.top-float64(p.globals)*labelRow-4, 0.08)
@@ -18,7 +18,7 @@ func (p *picture) shades() {
 	}
 }
 
-// shade draws one fault between top and bottom, its name in a row below names.
+// shade draws one fault between top and bottom. Its name is in a row below names.
 func (p *picture) shade(m mark, top, bottom, names, opacity float64) {
 	e := m.event
 	if e.Until > e.At {

@@ -10,12 +10,12 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// maxCloseUps bounds the pictures of single violations: a run that breaks a rule
-// all the time is understood by its first ones.
+// maxCloseUps bounds the pictures of single violations: the first ones are enough to
+// understand a run that breaks a rule all the time.
 const maxCloseUps = 3
 
-// HTML writes one page that needs nothing else: the verdict, how to replay the run,
-// its picture with the violations close up, and the text.
+// HTML writes a page that needs no other file: the verdict, the command that replays the run,
+// its picture, close-ups of violations, and the text.
 func HTML(w io.Writer, r Run) error {
 	r = r.ordered()
 	var text bytes.Buffer
@@ -32,7 +32,7 @@ func HTML(w io.Writer, r Run) error {
 		})
 	}
 	whole := newView(0, r.End)
-	var views []view // close up so far: violations often come together
+	var views []view // the close-ups so far: violations often come together
 	for i, v := range r.Violations {
 		near := closeUp(v, whole)
 		seen := slices.ContainsFunc(views, func(v2 view) bool { return v2.sees(v.At) })
@@ -58,7 +58,7 @@ func newPagePicture(title string, p *picture) pagePicture {
 	return pagePicture{title: title, svg: p.String(), names: side.String()}
 }
 
-// side is the left edge of a picture by itself.
+// side draws only the left edge of a picture.
 func (p *picture) side() {
 	h := p.bottom + axisH + 8
 	p.open("svg", attrs{
@@ -71,8 +71,8 @@ func (p *picture) side() {
 	p.close("svg")
 }
 
-// closeUp shows the locks of a violation from when they were asked for to their
-// ends, as far as that is near.
+// closeUp returns a view of a violation's locks, from their requests to their ends, as far as
+// these are near.
 func closeUp(v history.Violation, whole view) view {
 	const near = 600 * time.Millisecond
 	from, to := between(v)

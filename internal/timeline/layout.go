@@ -23,7 +23,7 @@ const (
 	laneGap   = 3.0
 )
 
-// view is the part of a run that a picture shows, and the place of each instant.
+// view is the part of a run that a picture shows, and maps instants to places.
 type view struct {
 	from, to time.Duration
 	plot     float64 // width of the time
@@ -37,7 +37,7 @@ func newView(from, to time.Duration) view {
 	return view{from: from, to: to, plot: max(leastPlot, min(mostPlot, w))}
 }
 
-// x is the place of an instant; the edge for those that are not in view.
+// x returns the place of an instant, or the edge if it is not in view.
 func (v view) x(t time.Duration) float64 {
 	t = max(v.from, min(v.to, t))
 	return gutter + v.plot*float64(t-v.from)/float64(v.to-v.from)
@@ -47,12 +47,12 @@ func (v view) right() float64 { return gutter + v.plot }
 
 func (v view) sees(t time.Duration) bool { return t >= v.from && t <= v.to }
 
-// meets reports that a time has a part in view, be it an instant.
+// meets reports whether any instant from from to to is in view.
 func (v view) meets(from, to time.Duration) bool {
 	return from <= v.to && to >= v.from && from <= to
 }
 
-// bar is the box of a time, at least least wide but never beyond the edge.
+// bar returns the box of a time, at least least wide but never beyond the edge.
 func (v view) bar(from, to time.Duration, y, h, least float64) box {
 	x1, x2 := v.x(from), v.x(to)
 	if x2-x1 < least {
@@ -64,7 +64,7 @@ func (v view) bar(from, to time.Duration, y, h, least float64) box {
 	return box{x1, y, x2 - x1, h}
 }
 
-// step is the distance of ticks: 1, 2 or 5 of a power of ten, at least 70 px.
+// step returns the distance of ticks: 1, 2 or 5 times a power of ten, and at least 70 px.
 func (v view) step() time.Duration {
 	for unit := time.Microsecond; ; unit *= 10 {
 		for _, n := range []time.Duration{1, 2, 5} {
@@ -76,8 +76,8 @@ func (v view) step() time.Duration {
 	}
 }
 
-// rows packs things that take room from left to right: each goes to the first row
-// where it meets none before it.
+// rows packs things of some width from left to right: each goes to the first row where it
+// overlaps none before it.
 type rows struct{ ends []float64 }
 
 func (r *rows) place(left, right float64) int {
@@ -96,25 +96,25 @@ type lane struct {
 	id     int
 	y, h   float64
 	faults []mark
-	labels int     // rows of names of faults
-	body   float64 // y below those
-	rows   int     // of acquisitions or keys
+	labels int     // rows for the names of faults
+	body   float64 // y below the names
+	rows   int     // for acquisitions or keys
 }
 
-// mark is a fault that a lane shows.
+// mark is a fault in a lane.
 type mark struct {
 	event history.Event
 	text  string
 	row   int // of its name; negative if there is no room
 	x     float64
-	end   bool // its name ends at x instead of beginning there
+	end   bool // the name ends at x instead of beginning there
 }
 
-// maxLabels bounds the rows of names in a lane; a fault that finds no room there
-// still has its shade and its tooltip.
+// maxLabels bounds the rows of names in a lane. A fault without room for its name still has
+// its shade and its tooltip.
 const maxLabels = 3
 
-// marks gives the names of faults their places.
+// marks places the names of faults.
 func (v view) marks(faults []history.Event, name func(history.Event) string) (list []mark, labels int) {
 	var packed rows
 	for _, e := range faults {

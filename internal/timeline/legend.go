@@ -1,6 +1,6 @@
 package timeline
 
-// header writes what the picture is and how the run went.
+// header writes the title and the verdict of the run.
 func (p *picture) header() {
 	x := 10.0
 	if s := fit(clean(p.title), 15*boldness, leastPlot-120); s != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// drawNodes draws to whom the keys of each node belonged, and how it voted.
+// drawNodes draws which lock each key of each node belonged to, and how the nodes voted.
 func (p *picture) drawNodes() {
 	for _, l := range p.nodes {
 		for _, s := range p.stored {

@@ -5,9 +5,9 @@ import _ "embed" // for the style
 //go:embed page.css
 var pageStyle string
 
-// page is what the HTML says. It is drawn as the pictures are, not with html/template:
-// templates look methods up by name, so that the linker has to keep every exported method
-// there is. That made the command 13 MB larger, and slower to start by 0.4 ms.
+// page is the content of the HTML page. It is drawn in the same way as the pictures, not with
+// html/template: templates look methods up by name, so the linker has to keep every exported
+// method. That made the command 13 MB larger, and slower to start by 0.4 ms.
 type page struct {
 	title, command, verdict, text string
 	violations                    []pageViolation
@@ -16,8 +16,8 @@ type page struct {
 
 type pageViolation struct{ at, text, anchor string }
 
-// pagePicture is a picture, and the names of its lanes once more: they stay in
-// sight while the picture scrolls. Both are markup.
+// pagePicture is a picture, and the names of its lanes once more, which stay in sight while
+// the picture scrolls. svg and names are markup.
 type pagePicture struct{ title, svg, names string }
 
 func (p page) draw(c *canvas) {
@@ -62,7 +62,7 @@ func (p page) head(c *canvas) {
 	c.close("head")
 }
 
-// outcome is the verdict, and links to the violations.
+// outcome draws the verdict, and links to the violations.
 func (p page) outcome(c *canvas) {
 	if len(p.violations) == 0 {
 		c.element("p", p.verdict, attrs{"class", "verdict good"})

@@ -1,11 +1,11 @@
 package timeline
 
-// paint is the colour of a client and of what is written on it.
+// paint is the colour of a client, and of text on it.
 type paint struct{ fill, ink string }
 
-// The colours of clients are those of Okabe and Ito, which stay apart for nearly
-// all eyes, without their vermilion: red is for violations alone. Two darker ones
-// follow, and then it begins again, since bars also bear their client's name.
+// The colours of clients are those of Okabe and Ito, which nearly all eyes can tell apart,
+// without their vermilion: only violations are red. Two darker colours follow. With more
+// clients the colours repeat, but bars also have their client's name.
 var paints = []paint{
 	{"#56b4e9", "#000000"}, // sky blue
 	{"#e69f00", "#000000"}, // orange

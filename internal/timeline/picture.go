@@ -10,8 +10,8 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// SVG writes a picture of the run: time from left to right, a lane for each client
-// and each node, and across them what must not have happened.
+// SVG writes a picture of the run: time from left to right, a lane for each client and each
+// node, and violations across the lanes.
 func SVG(w io.Writer, r Run) error {
 	r = r.ordered()
 	p := newPicture(r, newView(0, r.End), "run", cmp.Or(r.Title, "A run"))
@@ -20,26 +20,26 @@ func SVG(w io.Writer, r Run) error {
 	return err
 }
 
-// picture draws what a view shows of a run.
+// picture draws the part of a run that is in a view.
 type picture struct {
 	canvas
 	view
 	run      Run
-	prefix   string // of the ids, since a page may hold several pictures
-	title    string // empty where a page says it
+	prefix   string // of the ids, because a page may hold several pictures
+	title    string // empty if the page has it
 	legendY  float64
-	head     float64 // where the texts of violations begin
+	head     float64 // y of the texts of violations
 	attempts []attempt
 	stored   []possession
 	keys     []string
 	clients  []lane
 	nodes    []lane
 	global   []mark
-	globals  int         // rows of their names
+	globals  int         // rows for their names
 	alarms   []warning   // violations
-	alarmed  int         // rows of their texts
-	row      map[int]int // of an attempt in view
-	labels   []func()    // what a lane writes at last
+	alarmed  int         // rows for their texts
+	row      map[int]int // of each attempt in view
+	labels   []func()    // texts to draw last in a lane
 	top      float64     // of the first lane
 	bottom   float64     // of the last lane
 }
@@ -60,7 +60,7 @@ const (
 	axisH   = 20.0
 )
 
-// layout stacks the lanes. Each is as high as what it holds in this view.
+// layout stacks the lanes. The height of each depends on what it shows in this view.
 func (p *picture) layout() {
 	p.legendY = titleY + 20
 	if p.title == "" {
@@ -147,7 +147,7 @@ func (p *picture) draw() {
 	p.close("svg")
 }
 
-// defs are the two hatches: of a client that stands still, and of one that is gone.
+// defs writes the hatch of a paused client.
 func (p *picture) defs() {
 	p.WriteString("<defs>")
 	p.open("pattern", attrs{"id", p.prefix + "-still", "width", 6, "height", 6, "patternUnits", "userSpaceOnUse", "patternTransform", "rotate(45)"})
@@ -157,7 +157,7 @@ func (p *picture) defs() {
 	p.WriteString("</defs>\n")
 }
 
-// floor is the ground of the lanes.
+// floor draws the background of the lanes.
 func (p *picture) floor() {
 	for _, lanes := range [][]lane{p.clients, p.nodes} {
 		for i, l := range lanes {
@@ -192,7 +192,7 @@ func (p *picture) axis() {
 	}
 }
 
-// names writes what each lane is. It comes last, so that nothing covers it.
+// names writes the names of the lanes. It comes last, so that nothing covers them.
 func (p *picture) names() {
 	for _, l := range p.clients {
 		c := paintOf(l.id)

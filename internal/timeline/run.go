@@ -1,8 +1,8 @@
-// Package timeline shows the history of a run to people: as lines of text, as a
-// picture, and as a page that holds both.
+// Package timeline shows the history of a run to people: as text, as a picture, and as a page
+// with both.
 //
-// Everything it writes depends on the [Run] alone, so the same run gives the same
-// bytes, and needs nothing from elsewhere: no script, no font, no address.
+// The output depends on the [Run] alone, so the same run gives the same bytes. It needs no
+// script, font or address from elsewhere.
 package timeline
 
 import (
@@ -13,21 +13,20 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// Run is what is drawn.
+// Run is the run to draw.
 type Run struct {
 	Title      string // one line, such as "seed 42: 5 masters, 4 clients, 6 s"
 	Command    string // the command that replays the run; may be empty
-	Nodes      int    // masters, counted from 1 in Events
-	Clients    int    // clients, counted from 1 in Events
+	Nodes      int    // number of masters, which Events count from 1
+	Clients    int    // number of clients, which Events count from 1
 	End        time.Duration
 	Events     []history.Event // in any order
 	Violations []history.Violation
-	Verdict    string // one line on what became of the run; defaults to the number of violations
+	Verdict    string // the result in one line; the number of violations if empty
 }
 
-// ordered returns r with events and violations in the order of time, in slices of
-// its own: the caller's are not ours to sort. A run without an end ends with its
-// last event.
+// ordered returns r with copies of events and violations in the order of time. A run without
+// an end ends with its last event.
 func (r Run) ordered() Run {
 	r.Events = slices.Clone(r.Events)
 	history.Sort(r.Events)
@@ -41,8 +40,8 @@ func (r Run) ordered() Run {
 	return r
 }
 
-// clientIDs and nodeIDs are the lanes of the picture: those the run announces, and
-// after them those that only its events know, so that a wrong count hides nothing.
+// clientIDs and nodeIDs return the lanes of the picture: those that the run announces, and
+// then those that only its events name, so that a wrong count hides nothing.
 func (r Run) clientIDs() []int {
 	return lanes(r.Clients, r.Events, func(e history.Event) int { return e.Client })
 }
@@ -65,7 +64,7 @@ func lanes(announced int, events []history.Event, id func(history.Event) int) []
 	return slices.Compact(ids)
 }
 
-// keys are the keys of the run, in alphabetical order.
+// keys returns the keys of the run, in alphabetical order.
 func (r Run) keys() []string {
 	var keys []string
 	for _, e := range r.Events {

@@ -18,13 +18,13 @@ import (
 
 const ms = time.Millisecond
 
-// sample plays a small Redlock over faulty nodes. It is no model of the library:
-// it makes histories of the shape that a simulation writes, faults and all.
+// sample plays a small Redlock over faulty nodes. It does not model the library: it makes
+// histories of the shape that a simulation writes, faults included.
 type sample struct {
 	rand   *rand.Rand
 	log    history.Log
 	nodes  []map[string]history.Event // what each node stores
-	down   []time.Duration            // until when each node does not answer
+	down   []time.Duration            // when each node answers again
 	agenda []task
 	ops    []int
 }
@@ -164,7 +164,7 @@ func (s *sample) clear(c, op int, key string, now time.Duration, add func(histor
 	return last + ms
 }
 
-// overlapping is a sample in which two clients believe that they hold one key.
+// overlapping returns a sample in which two clients believe that they hold one key.
 func overlapping(seed uint64) Run {
 	r := newSample(seed, 5, 4, 6*time.Second, "orders", "stock")
 	locks := history.Locks(r.Events)
@@ -191,7 +191,7 @@ func overlapping(seed uint64) Run {
 	return r
 }
 
-// With TIMELINE_OUT=directory this leaves what it draws there, to be looked at.
+// With TIMELINE_OUT=directory the test leaves its pictures there for inspection.
 func TestSamplesRender(t *testing.T) {
 	samples := map[string]Run{
 		"calm":    newSample(7, 3, 2, 2*time.Second, "orders"),

@@ -6,7 +6,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// attempt is one acquisition of a client, from its beginning to all that came of it.
+// attempt is one acquisition of a client, from its beginning to the end of its lock.
 type attempt struct {
 	client, op int
 	key        string
@@ -22,12 +22,12 @@ type attempt struct {
 
 func (a attempt) held() bool { return !a.denied && a.answered != history.Never }
 
-// stop is when the holder had no reason left to act on its lock: it gave it up,
-// validity was over, or it was told so by the lock's context.
+// stop returns when the holder had to stop using its lock: it gave the lock up, validity was
+// over, or the lock's context was done.
 func (a attempt) stop() time.Duration { return min(a.lock.End(), a.lock.Ended) }
 
-// tail is when the lock's last trace ends: a release takes time, and a context may
-// be done later than validity, or earlier.
+// tail returns when the lock's last trace ends. A release takes time, and a context may be
+// done before or after the end of validity.
 func (a attempt) tail() time.Duration {
 	t := a.lock.End()
 	if a.lock.Releasing != history.Never && a.released != history.Never {
@@ -39,7 +39,7 @@ func (a attempt) tail() time.Duration {
 	return t
 }
 
-// until is when nothing of the attempt is left to draw.
+// until returns when nothing more of the attempt is drawn.
 func (a attempt) until() time.Duration {
 	if a.held() {
 		return max(a.answered, a.tail())
@@ -47,7 +47,7 @@ func (a attempt) until() time.Duration {
 	return min(a.answered, a.quit)
 }
 
-// attempts collects the acquisitions in the order of their beginnings.
+// attempts returns the acquisitions in the order of their beginnings.
 func attempts(events []history.Event) []attempt {
 	type id struct{ client, op int }
 	var list []attempt
@@ -97,11 +97,11 @@ func (a *attempt) note(e history.Event) {
 	}
 }
 
-// stint is a time in which something of a client or node lasted.
+// stint is a time during which something of a client or a node lasted.
 type stint struct{ from, to time.Duration }
 
-// pauses are the times in which the client stood still, and absences those after
-// its death: until it asks for something again, if it ever does.
+// pauses returns the times in which the client was paused, and its absences: from its death
+// until it asks for something again, if it ever does.
 func pauses(events []history.Event, client int) (pauses, absences []stint) {
 	paused, dead := history.Never, history.Never
 	end := func(list *[]stint, from *time.Duration, at time.Duration) {

@@ -7,7 +7,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// possession is a time in which a key on a node belonged to a client's lock.
+// possession is a time during which a key on a node belonged to a client's lock.
 type possession struct {
 	node       int
 	key        string
@@ -17,7 +17,8 @@ type possession struct {
 	how        string // how it ended
 }
 
-// possessions follows the keys of all nodes, in the order in which they were taken.
+// possessions returns the possessions of all keys on all nodes, in the order of their
+// beginnings.
 func possessions(events []history.Event) []possession {
 	type place struct {
 		node int
@@ -57,7 +58,7 @@ func possessions(events []history.Event) []possession {
 				end(i, e.At, "removed")
 				delete(current, at)
 			}
-			// Without a key, the node lost all it had.
+			// Without a key, the node lost all its keys.
 			for k, i := range current {
 				if e.Key == "" && k.node == e.Node {
 					end(i, e.At, "removed")

@@ -14,11 +14,11 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// element is what the tests need to know of an element of a picture.
+// element is the part of a picture's element that the tests need.
 type element struct {
 	name  string
 	attrs map[string]string
-	text  string // with that of its children
+	text  string // including the text of its children
 }
 
 func (e element) num(t *testing.T, name string) float64 {
@@ -87,7 +87,7 @@ func class(list []element, name string) (found []element) {
 	return found
 }
 
-// place is where a run of this length must show an instant.
+// place returns where a run of this length must show an instant.
 func place(end, at time.Duration) float64 {
 	return gutter + leastPlot*at.Seconds()/end.Seconds()
 }

@@ -10,8 +10,8 @@ import (
 
 type lockID struct{ client, op int }
 
-// teller puts events into words. It remembers when things began, since how long
-// they took is what a reader would work out.
+// teller describes events in words. It remembers when things began, to report how long they
+// took.
 type teller struct {
 	asked, held, releasing map[lockID]time.Duration
 }
@@ -26,12 +26,12 @@ func (t teller) line(e history.Event) line {
 		}
 		l.lock = ""
 	case ofNode(e):
-		// The first of a line says what happened in its own column.
+		// The first word is the column "what".
 		what, detail, _ := strings.Cut(t.nodeDetail(e), " ")
 		l.what, l.detail = "  "+what, detail
 	default:
 		if e.Op < 1 {
-			l.lock = "" // who says it all
+			l.lock = "" // the client's name is enough
 		}
 		if e.Kind == history.Died || e.Kind == history.Closed || e.Kind == history.Paused || e.Kind == history.Resumed {
 			l.mark = faultMark
@@ -55,8 +55,7 @@ func who(e history.Event) string {
 	return "all"
 }
 
-// nodeDetail begins with one word for what the node did: how it voted, rather than
-// that it did.
+// nodeDetail begins with one word for what the node did. For a vote, that is how it voted.
 func (t teller) nodeDetail(e history.Event) string {
 	s, more := string(e.Kind), e.Text
 	switch e.Kind {
@@ -76,7 +75,7 @@ func (t teller) nodeDetail(e history.Event) string {
 	return s + ", " + clean(more)
 }
 
-// plainVote is what a node said, without what is just how it voted.
+// plainVote returns what a node said, without the word for its vote.
 func plainVote(e history.Event) string {
 	switch {
 	case e.Text == "" || e.Text == string(voteOf(e)):

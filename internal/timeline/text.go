@@ -24,16 +24,16 @@ func (l *line) join(detail string) {
 	l.detail += detail
 }
 
-// The marks of lines that must not be overlooked. They are characters, since a log
-// has no colours.
+// The marks of lines that must not be overlooked. They are characters, because a log has no
+// colours.
 const (
 	faultMark     = " !"
 	violationMark = ">>"
 )
 
-// Text writes the run for terminals and logs, a line for each event. What a node
-// did at one instant for one lock is one line, indented, so that the story of the
-// clients stands out from the votes that made it.
+// Text writes the run for terminals and logs, with a line for each event. Everything that a
+// node did at one instant for one lock is on one indented line, so that the clients' lines
+// stand out from the votes.
 func Text(w io.Writer, r Run) error {
 	r = r.ordered()
 	var b strings.Builder
@@ -58,8 +58,8 @@ func Text(w io.Writer, r Run) error {
 	return err
 }
 
-// lines tells the story in the order of time. A violation follows what happened at
-// the instant when it could be seen; the end of a fault comes before.
+// lines returns the lines in the order of time. A violation comes after the events at the
+// instant when it could be seen; the end of a fault comes before them.
 func lines(r Run) []line {
 	t := teller{asked: map[lockID]time.Duration{}, held: map[lockID]time.Duration{}, releasing: map[lockID]time.Duration{}}
 	var over, list []line // over: ends of faults, in the order of time
@@ -100,8 +100,8 @@ func lines(r Run) []line {
 	return list
 }
 
-// sameVisit reports that b tells more of what a told: one command of one lock on
-// one node, at one instant.
+// sameVisit reports whether a and b belong to one command of one lock on one node, at one
+// instant.
 func sameVisit(a, b history.Event) bool {
 	return ofNode(a) && ofNode(b) && a.At == b.At && a.Node == b.Node && a.Client == b.Client && a.Op == b.Op &&
 		(a.Key == b.Key || a.Key == "" || b.Key == "") && (a.Kind != b.Kind)
@@ -121,7 +121,7 @@ func warningLine(v history.Violation) line {
 	return l
 }
 
-// keyText quotes a key that would be taken for something else.
+// keyText quotes a key that could be mistaken for something else.
 func keyText(key string) string {
 	if c := clean(key); c != key || strings.ContainsAny(key, " \"") {
 		return fmt.Sprintf("%q", key)

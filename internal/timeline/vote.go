@@ -15,9 +15,8 @@ const (
 	failed  vote = "failed"
 )
 
-// voteOf reads a Voted event. Its Text is free, so this looks for the first word
-// of quorum.Vote, or of what Redis says: an answer in which there is none counts as
-// a grant.
+// voteOf returns the vote of a Voted event. It looks in the free Text for the first word that
+// quorum.Vote or Redis uses for a vote. An answer without such a word counts as a grant.
 func voteOf(e history.Event) vote {
 	if e.Err != "" {
 		return failed
@@ -31,7 +30,7 @@ func voteOf(e history.Event) vote {
 		case "refused", "refuses", "denied", "no", "nil", "0", "held", "not":
 			return refused
 		}
-		// RELEASE answers with what is left of somebody else's key, below zero.
+		// A release returns the remaining time of another client's key as a negative number.
 		if len(word) > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9' {
 			return refused
 		}

@@ -9,7 +9,7 @@ import (
 
 const (
 	alarmRow  = 22.0
-	alarmSize = 11.5 * boldness // for its width
+	alarmSize = 11.5 * boldness // to compute its width
 	maxAlarms = 6               // rows of texts; more would push the lanes out of sight
 )
 
@@ -23,8 +23,8 @@ type warning struct {
 	left     float64
 }
 
-// between is the time of a violation: as long as all its locks were held, or
-// their contexts lasted, after it could be seen; an instant if nothing lasts.
+// between returns the time of a violation: from when it could be seen, as long as all its
+// locks were held or all their contexts lasted. If neither lasted, it is an instant.
 func between(v history.Violation) (from, to time.Duration) {
 	if len(v.Locks) < 2 {
 		return v.At, v.At
@@ -74,8 +74,8 @@ func warningText(v history.Violation) string {
 	return clean(v.Rule) + ": " + s
 }
 
-// drawWarnings draws the violations in front of all else: a red band over all
-// lanes, its text above, and red frames around the holds in question.
+// drawWarnings draws the violations in front of everything else: a red band over all lanes,
+// its text above, and red frames around the holds in question.
 func (p *picture) drawWarnings() {
 	for _, w := range p.alarms {
 		top := p.head + 2
@@ -100,7 +100,7 @@ func (p *picture) drawWarnings() {
 	}
 }
 
-// frame outlines the holds that a violation is about.
+// frame outlines the holds of a violation.
 func (p *picture) frame(w warning) {
 	for _, lock := range w.Locks {
 		for _, l := range p.clients {
@@ -117,7 +117,7 @@ func (p *picture) frame(w warning) {
 					continue
 				}
 				b := p.bar(a.answered, stop, l.body+float64(row)*rowHeight+(rowHeight-barHeight)/2-1, barHeight+2, 3)
-				// Once more over the band, so that it keeps its client's colour.
+				// Drawn again over the band, so that it keeps its client's colour.
 				p.rect(b, a.tip(), attrs{"class", "framed", "data-lock", lockName(a.client, a.op),
 					"fill", paintOf(a.client).fill, "fill-opacity", 0.85, "stroke", alarm, "stroke-width", 2.6})
 				p.holdLabel(a, b)

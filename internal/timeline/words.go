@@ -10,7 +10,7 @@ import (
 	"github.com/quorumlock/redlock/internal/history"
 )
 
-// millis writes a time as milliseconds, to the microsecond.
+// millis formats a time in milliseconds, to the microsecond.
 func millis(t time.Duration) string {
 	if t == history.Never {
 		return "never"
@@ -18,8 +18,7 @@ func millis(t time.Duration) string {
 	return strconv.FormatFloat(float64(t)/float64(time.Millisecond), 'f', 3, 64)
 }
 
-// clean makes s fit for one line of a terminal: what a key or an error contains
-// must not move the cursor.
+// clean makes s fit for one line of a terminal: a key or an error must not move the cursor.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	return strings.Map(func(r rune) rune {
@@ -45,7 +44,7 @@ func short(s string, n int) string {
 	return strings.TrimRight(string(r[:n-1]), " ") + "…"
 }
 
-// lockName names a client's lock so that one search finds its whole story.
+// lockName names a client's lock, so that one search finds all its events.
 func lockName(client, op int) string {
 	switch {
 	case client < 1 && op < 1:
@@ -56,7 +55,7 @@ func lockName(client, op int) string {
 	return fmt.Sprintf("c%d#%d", client, op)
 }
 
-// verdict says in a line what became of the run.
+// verdict returns the result of the run in one line.
 func verdict(r Run) string {
 	switch n := len(r.Violations); {
 	case r.Verdict != "":
@@ -70,7 +69,7 @@ func verdict(r Run) string {
 	}
 }
 
-// faultText is what a fault is called.
+// faultText returns the name of a fault.
 func faultText(e history.Event) string {
 	s := clean(e.Text)
 	if s == "" {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// Dialect is the SQL that a database speaks.
+// Dialect is a database's dialect of SQL.
 type Dialect int
 
-// The dialects. Zero is none of them.
+// The supported dialects. The zero Dialect is none of them.
 const (
 	PostgreSQL Dialect = iota + 1 // 9.5 and later, for ON CONFLICT
 	MySQL                         // MySQL and MariaDB, on InnoDB
@@ -30,25 +30,27 @@ func (d Dialect) String() string {
 	}
 }
 
-// statements are what a dialect says, with %s for the name of the table.
+// statements are the SQL statements of a dialect, with %s for the name of the table.
 type statements struct {
 	schema string // makes the table
 	raise  string // raises the stored token and locks its row
-	read   string // reads the token under that lock; empty where raise returns it
-	hex    bool   // takes a name as hexadecimal digits
+	read   string // reads the token under that lock; empty if raise returns the token
+	hex    bool   // raise and read take the resource's name as hexadecimal digits
 }
 
-// Names are compared byte by byte, whatever the database's collation. MySQL pads
-// text with blanks to compare it, under utf8mb4_bin too, and so would take "a" and
-// "a " for one resource.
+// dialects holds the statements of each dialect.
 //
-// A resource has one row for all connections. PostgreSQL and MySQL convert a text from
-// the character set that a connection declares, and under two of them "Zürich" would be
-// two rows, of which one does not know the other's tokens. A driver's []byte is no way
-// out: go-sql-driver sends it as a text to prepared statements. So a name travels as
-// hexadecimal digits, which are the same in all character sets (MySQL computes in
-// character_set_connection, which may have two or four bytes for a digit; hence the
-// conversion to ascii).
+// They compare the names of resources byte by byte, whatever the database's collation. In
+// MySQL the column is VARBINARY, as MySQL pads texts with blanks to compare them, under
+// utf8mb4_bin too, and so would take "a" and "a " for one resource.
+//
+// A resource must have the same row for all connections. PostgreSQL and MySQL convert a text
+// from the character set that a connection declares. Under two character sets "Zürich" would
+// have two rows, and one would not know the other's tokens. A driver's []byte does not help:
+// go-sql-driver sends it as a text to prepared statements. So a name is sent as hexadecimal
+// digits, which are the same in all character sets. (MySQL computes in
+// character_set_connection, which may have two or four bytes for a digit, so the statements
+// convert the digits to ascii.)
 var dialects = map[Dialect]statements{
 	PostgreSQL: {
 		hex: true,
@@ -81,7 +83,7 @@ RETURNING token`,
 	},
 }
 
-// on puts the table's name in.
+// on returns the statements with the table's name inserted.
 func (s statements) on(table string) statements {
 	s.schema = fmt.Sprintf(s.schema, table)
 	s.raise = fmt.Sprintf(s.raise, table)
@@ -91,7 +93,8 @@ func (s statements) on(table string) statements {
 	return s
 }
 
-// run returns the highest token that the resource has seen, this one among them.
+// run records the token if it is the highest that the resource has seen, and returns the
+// highest.
 func (s statements) run(ctx context.Context, tx *sql.Tx, resource string, token int64) (highest int64, err error) {
 	if s.hex {
 		resource = hex.EncodeToString([]byte(resource))
@@ -100,13 +103,13 @@ func (s statements) run(ctx context.Context, tx *sql.Tx, resource string, token 
 		err = tx.QueryRowContext(ctx, s.raise, resource, token).Scan(&highest)
 		return highest, err
 	}
-	// The number of rows affected tells nothing here: for an equal token and for a
-	// refused one it is 0, and 1 if the connection has clientFoundRows.
+	// The number of affected rows does not distinguish an equal token from a refused one: it
+	// is 0 for both, and 1 if the connection has clientFoundRows.
 	if _, err = tx.ExecContext(ctx, s.raise, resource, token, token); err != nil {
 		return 0, err
 	}
-	// A plain SELECT could read the snapshot of a REPEATABLE READ transaction, in
-	// which the token that has just refused this one does not exist yet.
+	// A plain SELECT could read the snapshot of a REPEATABLE READ transaction, in which the
+	// higher token that has just refused this one does not exist yet.
 	err = tx.QueryRowContext(ctx, s.read, resource).Scan(&highest)
 	return highest, err
 }

@@ -1,15 +1,8 @@
-// Package fence is the protected resource's side of fencing tokens: it refuses the
-// writes of a holder whose lock has been taken over.
+// Package fence protects a resource with fencing tokens: it refuses the writes of a holder
+// whose lock another client has taken over.
 //
-// A lock can be outlived by its holder: a process that is paused after it has looked
-// at its lock does not know, when it goes on, that the lock has ended and somebody
-// else has it. No lock can prevent that; the resource can. Every grant of a lock has
-// a token above that of the grant before (redlock.Config.Fencing,
-// redlock.Lock.FencingToken). The resource remembers the highest token that it has
-// seen and takes no write with a lower one.
-//
-// [Guard] does so for tables of PostgreSQL, MySQL, MariaDB and SQLite, in the
-// transaction of the write itself. [RedisGuard] does so for keys of a Redis:
+// [Guard] protects tables of PostgreSQL, MySQL, MariaDB and SQLite, in the transaction of
+// the write itself. [RedisGuard] protects keys of a Redis. With a Guard:
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	…
@@ -21,10 +14,17 @@
 //	return tx.Commit()
 //
 // In a function that redlock.Redlock.Do runs, redlock.FromContext(ctx, "invoice:42") is the
-// lock. A guard needs no look at the clock, such as redlock.Lock.Valid: it refuses what
-// comes too late, whatever the holder believes. For what no guard protects, call Valid
-// right before each action.
+// lock.
 //
-// A token means something beside other tokens of the same lock only. So a resource is
-// written under one lock, and the lock's key is a good name for it.
+// A holder can outlive its lock. If a process is paused after it has checked its lock, it does
+// not know, when it goes on, that the lock has ended and another client has it. The lock cannot
+// prevent that, but the resource can. Every grant of a lock has a token above that of the
+// grant before (redlock.Config.Fencing, redlock.Lock.FencingToken). The resource remembers the
+// highest token that it has seen, and refuses a write with a lower one.
+//
+// With a guard a holder need not call redlock.Lock.Valid: the guard refuses late writes,
+// whatever the holder believes. Call Valid right before each action that no guard protects.
+//
+// Only tokens of the same lock can be compared. So write a resource under one lock only; the
+// lock's key is a good name for the resource.
 package fence

@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// ErrStaleToken: the resource has seen a higher token, so the lock has been taken
-// over since this holder got it. It arrives inside a *[StaleError]. The holder must
-// not try again with the same token: tokens that a resource has seen only grow.
+// ErrStaleToken reports that the resource has seen a higher token: the lock was granted
+// again after this holder got it. It is wrapped in a *[StaleError]. The holder must not try
+// again with the same token, as the highest token that a resource has seen only grows.
 var ErrStaleToken = errors.New("fence: stale token")
 
-// StaleError tells which token was refused, and because of which.
+// StaleError reports a refused token, and the higher token that the resource has seen.
 type StaleError struct {
 	Resource string // the resource, or the Redis key
-	Token    int64  // the one refused
-	Highest  int64  // the one that the resource has seen; 0 if that is not known
+	Token    int64  // the token that was refused
+	Highest  int64  // the highest token that the resource has seen; 0 if it is not known
 }
 
 func (e *StaleError) Error() string {
@@ -25,11 +25,12 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("%v: %q refuses %d after %d", ErrStaleToken, short(e.Resource), e.Token, e.Highest)
 }
 
-// Unwrap gives [ErrStaleToken].
+// Unwrap returns [ErrStaleToken].
 func (e *StaleError) Unwrap() error { return ErrStaleToken }
 
-// failed says what failed on what. Drivers report a context that ended without its
-// cause, which is what tells a lost lock from a caller that gave up.
+// failed wraps the error of an operation on a resource or key. Drivers report that a context
+// has ended without its cause, so failed adds the cause: it distinguishes a lost lock from a
+// caller that gave up.
 func failed(ctx context.Context, op, name string, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("fence: %s %q: %w (%w)", op, short(name), err, cause)
@@ -37,7 +38,7 @@ func failed(ctx context.Context, op, name string, err error) error {
 	return fmt.Errorf("fence: %s %q: %w", op, short(name), err)
 }
 
-// short is a name for a message: a key may be a megabyte.
+// short shortens a name for a message, as a key may have a megabyte.
 func short(name string) string {
 	const enough = 100
 	if len(name) <= enough {

@@ -26,8 +26,8 @@ func ExampleNew() {
 	// )
 }
 
-// A write that a holder whose lock was taken over cannot make. The token is
-// lock.FencingToken(), and ctx lock.Context().
+// A holder whose lock another client has taken over cannot make this write. The token is
+// lock.FencingToken(), and ctx is lock.Context().
 func ExampleGuard_Check() {
 	pay := func(ctx context.Context, db *sql.DB, guard *fence.Guard, invoice, token int64) error {
 		tx, err := db.BeginTx(ctx, nil)

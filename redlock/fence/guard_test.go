@@ -31,8 +31,8 @@ func TestNewNamesTheArgument(t *testing.T) {
 	}, " "))
 }
 
-// What is sent, word by word: what it does on a real database is tested in sqltest,
-// and a change here is to be tried there.
+// TestStatements checks the statements word by word. Module sqltest tests them on real
+// databases: after changing a statement, run its tests too.
 func TestStatements(t *testing.T) {
 	for _, c := range []struct {
 		dialect Dialect
@@ -121,7 +121,7 @@ func TestCheckNamesTheArgument(t *testing.T) {
 	require.NoError(t, g.Check(t.Context(), tx, strings.Repeat("x", 255), 1<<53-1))
 }
 
-// A holder passes the context of its lock, and wants to know that it was the lock.
+// A holder that passes its lock's context to Check learns from the error that the lock was lost.
 func TestCheckSaysWhyItsContextEnded(t *testing.T) {
 	g, err := New(PostgreSQL, "")
 	require.NoError(t, err)

@@ -32,8 +32,8 @@ func TestRedisGuardOnRealServer(t *testing.T) {
 	require.Equal(t, []bool{true}, n, "the pinned hash is the server's too")
 }
 
-// A Cluster takes a script only if both keys are in one slot of the master that is
-// asked, so that it judges the names as well.
+// A Cluster accepts a script only if both keys are in one slot of the master that runs it, so
+// it also checks the names of the tokens' keys.
 func TestRedisGuardOnRealCluster(t *testing.T) {
 	onRealRedis(t)
 	cluster := redisserver.StartCluster(t, 2)
@@ -51,7 +51,7 @@ func TestRedisGuardOnRealCluster(t *testing.T) {
 	}
 }
 
-// Where memory is short nothing is written, and no token is forgotten for it.
+// A server without free memory writes nothing and forgets no token.
 func TestRedisGuardWithoutMemory(t *testing.T) {
 	onRealRedis(t)
 	client := redisserver.Start(t, 1)[0].Client(func(o *redis.Options) { o.MaxRetries = -1 })

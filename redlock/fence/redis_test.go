@@ -15,13 +15,13 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// Case 23: the hash is a constant, since builds that enforce FIPS 140 panic on SHA-1.
+// Case 23: the hash is a constant, as builds that enforce FIPS 140 panic on SHA-1.
 func TestScriptHashIsPinned(t *testing.T) {
 	sum := sha1.Sum([]byte(writeText))
 	require.Equal(t, hex.EncodeToString(sum[:]), writeSHA1, "write.lua was edited: pin its new hash")
 }
 
-// memory is a RedisGuard on a server in memory, which answers once or fails.
+// memory returns a RedisGuard on an in-memory server. Its client does not retry.
 func memory(t *testing.T) (*RedisGuard, *redis.Client, *redlocktest.Master) {
 	t.Helper()
 	master := redlocktest.Start(t, 1).Master(0)
@@ -36,7 +36,7 @@ func TestRedisGuard(t *testing.T) {
 	testRedisGuard(t, g, client)
 }
 
-// testRedisGuard is for every kind of server.
+// testRedisGuard tests a guard on any kind of server.
 func testRedisGuard(t *testing.T, g *RedisGuard, client redis.UniversalClient) {
 	ctx := t.Context()
 	for _, key := range []string{"k", "{a}k", "a}b", "{}", "a{b"} {
@@ -48,7 +48,7 @@ func testRedisGuard(t *testing.T, g *RedisGuard, client redis.UniversalClient) {
 			require.ErrorAs(t, err, &stale)
 			require.Equal(t, StaleError{Resource: key, Token: token, Highest: highest}, *stale)
 		}
-		// Tokens as they are, in microseconds: of 16 digits, and one apart.
+		// Like real tokens, which are microseconds, these have 16 digits and are one apart.
 		const first = int64(1<<53 - 3)
 		require.NoError(t, g.Set(ctx, key, "one", 0, first))
 		require.NoError(t, g.Set(ctx, key, "two", time.Hour, first), "an equal token passes")
@@ -69,7 +69,7 @@ func testRedisGuard(t *testing.T, g *RedisGuard, client redis.UniversalClient) {
 		require.Zero(t, client.Exists(ctx, key).Val(), "a deleted key has not forgotten")
 		require.Equal(t, time.Duration(-1), client.PTTL(ctx, sibling).Val(), "the token stays")
 
-		// A number of digits decides before the digits do.
+		// Tokens are compared as numbers: 10 is higher than 9.
 		require.NoError(t, client.Set(ctx, sibling, "9", 0).Err())
 		require.NoError(t, g.Set(ctx, key, "ten", 0, 10))
 		refuses(g.Set(ctx, key, "nine", 0, 9), 9, 10)
@@ -101,7 +101,7 @@ func TestRedisGuardFailsClosed(t *testing.T) {
 	require.ErrorIs(t, err, lost)
 	require.Equal(t, "w", client.Get(ctx, "j").Val())
 
-	// A lost reply: the caller is told nothing, and may ask again.
+	// After a lost reply the caller does not know the outcome, and may try again.
 	master.LoseReplies(1)
 	err = g.Set(ctx, "j", "y", 0, 6)
 	require.ErrorContains(t, err, `fence: set "j": `)
@@ -109,7 +109,7 @@ func TestRedisGuardFailsClosed(t *testing.T) {
 	require.NoError(t, g.Set(ctx, "j", "y", 0, 6))
 }
 
-// answer has the server answer every script with reply.
+// answer is a hook that answers every script with reply or err.
 type answer struct {
 	reply any
 	err   error

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stub is a database/sql driver that writes down what it is asked and answers each
-// query with one row. The tests on real databases are in the module sqltest.
+// stub is a database/sql driver that records its statements and answers each query with one
+// row. The tests on real databases are in the module sqltest.
 type stub struct {
-	token int64 // the answer to a query
-	err   error // or what fails
-	asked []asked
+	token int64   // the answer to a query
+	err   error   // if set, the answer to every statement
+	asked []asked // the statements so far
 }
 
 type asked struct {
@@ -54,7 +54,7 @@ func (c stubConn) Begin() (driver.Tx, error)           { return c, nil }
 func (c stubConn) Commit() error                       { return nil }
 func (c stubConn) Rollback() error                     { return nil }
 
-// No rows affected, as MySQL says of an equal token.
+// ExecContext reports that no rows were affected, as MySQL does for an equal token.
 func (c stubConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	return driver.RowsAffected(0), c.s.note(query, args)
 }

@@ -7,14 +7,13 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// JumpClock steps the clock by which keys expire, as an operator or NTP steps that
-// of a server: forward by d, and every key has d less to live, or none; back, with
-// a negative d, and it has as much more. Keys without a ttl stay as they are. What
-// clients set later is not concerned. The uptime in INFO, which Redis reckons by its
-// wall clock, steps along, and so does TIME, also in scripts; but not in a transaction,
-// nor once a miniredis hook of the caller's has been set.
+// JumpClock moves the clock by which keys expire, as an operator or NTP may do on a server.
+// Every key has d less to live, or more if d is negative; a key with no time left expires.
+// Keys without a ttl, and keys that are set later, are not affected. The uptime in INFO, which
+// Redis computes from its wall clock, moves too. So does TIME, even in scripts, but not in a
+// transaction, nor after the caller has set a miniredis hook.
 func (m *Master) JumpClock(d time.Duration) {
-	m.redis.DB(0) // takes away what has expired by now, which must not come back
+	m.redis.DB(0) // remove expired keys now, so that they do not come back
 	m.redis.FastForward(d)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,8 +21,8 @@ func (m *Master) JumpClock(d time.Duration) {
 	m.stepped += d
 }
 
-// tell answers TIME where the clock was stepped, of which miniredis knows nothing. It is
-// a miniredis hook.
+// tell is a miniredis hook that answers TIME after JumpClock, which miniredis does not know
+// of.
 func (m *Master) tell(p *server.Peer, command string, args ...string) (done bool) {
 	if m.refuse(p) {
 		return true
@@ -50,7 +49,7 @@ func (m *Master) tell(p *server.Peer, command string, args ...string) (done bool
 	return true
 }
 
-// queued forgets a connection on which a transaction had begun.
+// queued removes a connection on which a transaction had begun.
 func (m *Master) queued(p *server.Peer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// command is a command as it was sent.
+// command is a command as the client sent it.
 type command struct {
 	args []string
 	raw  []byte
 }
 
-// Commands returns the commands that reached the server, oldest first, each as
-// its upper-case name and its arguments, since the start or the last
-// [Master.ResetCommands]. It is what clients put on the wire, handshakes
-// included: what a script calls is not in it, nor what was lost on the way, nor
-// what still waits behind a stall or a delay. A command is in it before its
-// reply is out. Killing or emptying the master does not empty the log.
+// Commands returns the commands that reached the server since the start or the last
+// [Master.ResetCommands], oldest first, each as its upper-case name and its arguments.
+// Handshakes are included. Commands that a script calls are not, nor those that were lost or
+// still wait behind a stall or a delay. A command is in the log before its reply is sent.
+// Killing or emptying the master does not empty the log.
 func (m *Master) Commands() [][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -28,18 +27,17 @@ func (m *Master) Commands() [][]string {
 	return log
 }
 
-// ResetCommands empties the log of commands. A test that runs for long calls
-// it from time to time, since nothing else bounds the log.
+// ResetCommands empties the log of commands. Nothing else bounds it, so a long test should
+// call this from time to time.
 func (m *Master) ResetCommands() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.commands = nil
 }
 
-// record logs a command that goes to the server now, and says in whose hands it
-// falls. If the master is stalled, it does not, and returns a channel that is closed
-// when it is time to ask again: with one look at both, nothing enters the log after
-// Stall.
+// record logs a command that goes to the server now, and returns how the server must treat it.
+// If the master is stalled, it logs nothing, and returns a channel that is closed when it is
+// time to try again. Both happen under one lock, so that nothing enters the log after Stall.
 func (m *Master) record(args []string) (s sent, stalled <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,8 +53,8 @@ func (m *Master) record(args []string) (s sent, stalled <-chan struct{}) {
 	return s, nil
 }
 
-// isHandshake reports whether clients send these commands of their own accord
-// on a new connection.
+// isHandshake reports whether a client library sends these commands by itself on a new
+// connection.
 func isHandshake(commands []command) bool {
 	for _, c := range commands {
 		switch strings.ToUpper(c.args[0]) {
@@ -68,9 +66,9 @@ func isHandshake(commands []command) bool {
 	return true
 }
 
-// parseCommands splits b into its complete commands, which do not share its
-// memory, and the incomplete rest. If the rest cannot become a command, bad is
-// true. Redis ignores an empty array, so it is dropped.
+// parseCommands splits b into its complete commands, which do not share its memory, and the
+// incomplete rest. bad means that the rest cannot become a command. Like Redis, it ignores an
+// empty array.
 func parseCommands(b []byte) (commands []command, rest []byte, bad bool) {
 	for len(b) > 0 {
 		args, n, bad := parseCommand(b)
@@ -85,8 +83,8 @@ func parseCommands(b []byte) (commands []command, rest []byte, bad bool) {
 	return commands, nil, false
 }
 
-// parseCommand returns the command at the start of b, an array of bulk strings,
-// and its length in bytes, or 0 if it is not complete.
+// parseCommand returns the command at the start of b, an array of bulk strings, and its length
+// in bytes, or 0 if it is not complete.
 func parseCommand(b []byte) (args []string, n int, bad bool) {
 	count, n, bad := parseLength(b, '*')
 	if n == 0 {
@@ -107,8 +105,8 @@ func parseCommand(b []byte) (args []string, n int, bad bool) {
 	return args, n, false
 }
 
-// parseLength returns the length in a line such as "*3\r\n" at the start of b
-// and the line's own length in bytes, or 0 if the line is not complete.
+// parseLength returns the length in a line such as "*3\r\n" at the start of b, and the line's
+// own length in bytes, or 0 if the line is not complete.
 func parseLength(b []byte, kind byte) (length, n int, bad bool) {
 	if len(b) > 0 && b[0] != kind {
 		return 0, 0, true

@@ -31,13 +31,13 @@ func TestCommandsAreWhatWasSent(t *testing.T) {
 	require.Equal(t, "v", c.Eval(t.Context(), script, []string{"k"}, "v").Val())
 	_, err := c.TxPipelined(t.Context(), func(p redis.Pipeliner) error { return p.Incr(t.Context(), "n").Err() })
 	require.NoError(t, err)
-	// Another connection may have shaken hands meanwhile.
+	// Another connection may have sent its handshake meanwhile.
 	log := slices.DeleteFunc(m.Commands(), func(c []string) bool {
 		return slices.Contains([]string{"HELLO", "CLIENT", "SELECT"}, c[0])
 	})
 	require.Equal(t, [][]string{
 		{"PING"},
-		{"EVAL", script, "1", "k", "v"}, // and nothing that the script calls
+		{"EVAL", script, "1", "k", "v"}, // without the commands that the script calls
 		{"MULTI"}, {"INCR", "n"}, {"EXEC"},
 	}, log)
 
@@ -47,7 +47,7 @@ func TestCommandsAreWhatWasSent(t *testing.T) {
 	require.Empty(t, m.Commands())
 }
 
-// The link understands what the server would, in pieces of any size.
+// The link parses the same commands as the server, in pieces of any size.
 func TestCommandsOnTheWire(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent, replies string
@@ -78,7 +78,7 @@ func TestCommandsOnTheWire(t *testing.T) {
 	}
 }
 
-// What is no command ends its connection, as on a server, and nothing else.
+// As on a server, bytes that are no command end their connection, and no other.
 func TestGarbageOnTheWire(t *testing.T) {
 	m := start(t, 1).Master(0)
 	for _, sent := range []string{"GET key\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*x\r\n", "*1\r\n$9999999999\r\n", "\r\n", "\x16\x03\x01"} {

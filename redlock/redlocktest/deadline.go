@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// deadline tells a connection's reads or writes that their time is up. It can
-// be moved while they wait.
+// deadline ends a connection's reads or writes in time. It can be moved while they wait.
 type deadline struct {
 	mu    sync.Mutex // never held while anything blocks
 	timer *time.Timer
@@ -26,8 +25,8 @@ func (d *deadline) expired() <-chan struct{} {
 func (d *deadline) set(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// A timer that can no longer be stopped closes, or has closed, the channel
-	// it was made for, so the next deadline needs another.
+	// A timer that can no longer be stopped closes the channel that it was made for, so the
+	// next deadline needs another.
 	if d.timer != nil && !d.timer.Stop() {
 		d.done = make(chan struct{})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// In a test, redlocktest.Start(t, 3) stands for New and Close.
+// In a test, use redlocktest.Start(t, 3) instead of New and Close.
 func Example() {
 	masters, err := redlocktest.New(3)
 	if err != nil {
@@ -18,7 +18,7 @@ func Example() {
 	}
 	defer masters.Close()
 
-	// A client that tries once: what fails here is meant to fail.
+	// The client does not retry: the failures here are intended.
 	ctx := context.Background()
 	client := masters.Master(0).Client(func(o *redis.Options) {
 		o.MaxRetries = -1
@@ -45,7 +45,8 @@ func Example() {
 	// restarted without memory: redis: nil
 }
 
-// A reply that gets lost leaves the caller in the dark, and the key in place.
+// When a reply is lost, the caller does not know whether its command was executed. Here it
+// was: the key is set.
 func ExampleMaster_LoseReplies() {
 	masters, err := redlocktest.New(1)
 	if err != nil {
@@ -64,8 +65,8 @@ func ExampleMaster_LoseReplies() {
 	// keys: [key]
 }
 
-// A client can tell a server that restarted, or that is another, from one to which
-// only the connection broke.
+// A client can distinguish a server that restarted or was replaced from one whose connection
+// broke.
 func ExampleMaster_FailOver() {
 	masters, err := redlocktest.New(1)
 	if err != nil {
@@ -94,7 +95,7 @@ func ExampleMaster_FailOver() {
 	// restarted: another server: true up for days: 0
 }
 
-// A message can get lost although somebody was there to receive it.
+// A message can get lost although PUBLISH counted a receiver.
 func ExampleMaster_LoseMessages() {
 	masters, err := redlocktest.New(1)
 	if err != nil {

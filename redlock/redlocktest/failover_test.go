@@ -14,7 +14,7 @@ import (
 
 func TestFailOverToOneThatHadNotHeard(t *testing.T) {
 	everywhere(t, func(t *testing.T, m *redlocktest.Master) {
-		m.SetPassword("s3cret") // must not stand in the way
+		m.SetPassword("s3cret") // FailOver must work with a password
 		c, addr := m.Client(), m.Addr()
 		require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
 		sha := c.ScriptLoad(t.Context(), "return 7").Val()
@@ -50,7 +50,7 @@ func TestFailOverOfADeadMaster(t *testing.T) {
 	})
 }
 
-// The other server goes on from what the demoted one had followed.
+// The new server continues the history that the demoted one was following.
 func TestFailOverOfADemotedMaster(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		c := m.Client()

@@ -2,15 +2,14 @@ package redlocktest
 
 import "time"
 
-// faults says what a master's link does to its traffic. The master's mutex
-// guards it.
+// faults are what a master's link does to its traffic. The master's mutex guards them.
 type faults struct {
 	request, reply time.Duration
 	loseRequests   int
 	loseReplies    int
-	message        time.Duration // on top of reply, for what is published
+	message        time.Duration // in addition to reply, for published messages
 	loseMessages   int           // less than 0: all
-	subscribing    string        // the error that it ends with; empty: none
+	subscribing    string        // the error that a subscription gets; empty for none
 	gate           chan struct{} // closed while the master is not stalled
 }
 
@@ -35,10 +34,9 @@ func (f *faults) resume() {
 	}
 }
 
-// Stall stops the master as SIGSTOP stops a server: it goes on accepting
-// connections and taking bytes, on old connections and new, and executes
-// nothing. Of a command that had reached the server before, the reply still
-// goes out. Stalling a stalled master does nothing.
+// Stall stops the master like SIGSTOP stops a server. It still accepts connections and bytes,
+// but executes nothing. The reply to a command that had reached the server before is still
+// sent. Stalling a stalled master does nothing.
 func (m *Master) Stall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,50 +45,47 @@ func (m *Master) Stall() {
 	}
 }
 
-// Resume ends a stall as SIGCONT does: what has been sent meanwhile is
-// executed, also for clients that have hung up since, and a key that is set
-// then gets its full ttl.
+// Resume ends a stall, as SIGCONT does. Everything sent meanwhile is executed, even for
+// clients that have hung up, and a key that is set then gets its full ttl.
 func (m *Master) Resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.resume()
 }
 
-// Delay makes what is sent from now on arrive later: a request by the first
-// delay and its reply by the second, 0 for none. Order is kept, any number of
-// messages can be under way, and those already under way keep the delay they
-// had. The end of a connection travels behind what was sent before it, so a
-// request arrives late also if its client gives up. Connecting takes no time.
+// Delay makes everything sent from now on arrive later: a request by the first delay and its
+// reply by the second, 0 for none. Order is kept, any number of messages can be under way, and
+// those already under way keep their delay. The end of a connection arrives after what was
+// sent before, so a request arrives late even if its client gives up. Connecting takes no
+// time.
 func (m *Master) Delay(request, reply time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.request, m.faults.reply = request, reply
 }
 
-// LoseReplies makes the master execute each of the next n requests, on
-// whatever connections they come, and cut the connection in place of a reply.
-// 0 calls off what is outstanding.
+// LoseReplies makes the master execute each of the next n requests, on any connection, and cut
+// the connection instead of replying. 0 cancels outstanding losses.
 //
-// A request is what a client sends in one go, a command or a pipeline. A
-// connection's handshake (HELLO, AUTH, SELECT, CLIENT, READONLY) is not
-// counted and passes. A client that retries uses up another loss.
+// A request is what a client sends in one go: a command or a pipeline. A connection's
+// handshake (HELLO, AUTH, SELECT, CLIENT, READONLY) passes and is not counted. A client that
+// retries uses up another loss.
 func (m *Master) LoseReplies(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.loseReplies = max(n, 0)
 }
 
-// LoseRequests makes each of the next n requests, as counted by
-// [Master.LoseReplies], vanish before it reaches the master, and cuts its
-// connection. 0 calls off what is outstanding. If both kinds of loss are
-// outstanding, requests are lost first.
+// LoseRequests loses each of the next n requests, as counted by [Master.LoseReplies], before
+// it reaches the master, and cuts its connection. 0 cancels outstanding losses. If both kinds
+// are outstanding, requests are lost first.
 func (m *Master) LoseRequests(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.loseRequests = max(n, 0)
 }
 
-// fate is what becomes of a request.
+// fate is what happens to a request.
 type fate int
 
 const (
@@ -99,7 +94,7 @@ const (
 	loseReply
 )
 
-// draw decides about a request that has just been sent.
+// draw decides the fate of a request that has just been sent.
 func (m *Master) draw(commands []command) fate {
 	if isHandshake(commands) {
 		return pass
@@ -117,8 +112,8 @@ func (m *Master) draw(commands []command) fate {
 	return pass
 }
 
-// requestDue and replyDue say when what is sent now arrives, after what its path
-// takes; the zero time means at once.
+// requestDue and replyDue return when something sent now arrives, after the delay of its path.
+// The zero time means at once.
 func (m *Master) requestDue(path time.Duration) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// packet is what travels one way over a link: a command, some bytes of
-// replies, or the end.
+// packet is a command, some bytes of replies, or the end, on its way in one direction of a
+// link.
 type packet struct {
 	command
 	due time.Time // when it arrives; zero: at once
 	end bool
 }
 
-// flow is one direction of a link, first in, first out. It takes any amount,
-// so that a sender is never held up by a slow receiver: a socket's buffers do
-// the same for as much as a lock client ever sends.
+// flow is one direction of a link, first in, first out. Like a socket's buffers for a lock
+// client, it takes any amount, so that a slow receiver never blocks a sender.
 type flow struct {
-	path      *Path // that may hold what arrives; nil: none
+	path      *Path // the path, which may hold packets; nil for none
 	direction Direction
 
 	mu      sync.Mutex
 	packets []packet
-	filled  chan struct{} // room for one signal: there may be packets
-	over    bool          // in place of the packets comes the end
-	ended   chan struct{} // closed when it is over
+	filled  chan struct{} // room for one signal that there may be packets
+	over    bool          // the end takes the place of the packets
+	ended   chan struct{} // closed when over is set
 	closed  chan struct{}
 	once    sync.Once
 }
@@ -35,7 +34,7 @@ func newFlow(p *Path, d Direction) *flow {
 	return &flow{path: p, direction: d, filled: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// send hands packets over and never blocks.
+// send adds packets to the flow and never blocks.
 func (f *flow) send(packets ...packet) {
 	f.mu.Lock()
 	f.packets = append(f.packets, packets...)
@@ -46,10 +45,9 @@ func (f *flow) send(packets ...packet) {
 	}
 }
 
-// receive returns the next packet once it is due. Its error is io.EOF at the
-// end of the flow or when it has been closed, and os.ErrDeadlineExceeded when
-// expired is closed first; then nothing is lost. One goroutine receives at a
-// time.
+// receive returns the next packet once it is due. It returns io.EOF at the end of the flow or
+// after close, and os.ErrDeadlineExceeded if expired is closed first; then no packet is lost.
+// Only one goroutine may receive at a time.
 func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 	for {
 		select {
@@ -91,8 +89,7 @@ func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 	}
 }
 
-// passes waits while the path holds what arrives. It reports false if the wait
-// ended for another reason.
+// passes waits while the path is held. It returns false if the wait ended for another reason.
 func (f *flow) passes(expired <-chan struct{}) bool {
 	select {
 	case <-f.path.gate(f.direction):
@@ -116,7 +113,7 @@ func (f *flow) peek() (packet, bool) {
 	return f.packets[0], true
 }
 
-// hasEnded reports whether the next that arrives is the end, and has arrived.
+// hasEnded reports whether the end of the connection is next and has arrived.
 func (f *flow) hasEnded() bool {
 	select {
 	case <-f.closed:
@@ -145,12 +142,12 @@ func (f *flow) drop() bool {
 	if f.over {
 		return false
 	}
-	f.packets[0] = packet{} // let go of its bytes
+	f.packets[0] = packet{} // free its bytes
 	f.packets = f.packets[1:]
 	return true
 }
 
-// end puts the end in the place of what is under way.
+// end replaces everything under way by the end of the connection.
 func (f *flow) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,5 +157,5 @@ func (f *flow) end() {
 	}
 }
 
-// close discards what is under way.
+// close discards everything under way.
 func (f *flow) close() { f.once.Do(func() { close(f.closed) }) }

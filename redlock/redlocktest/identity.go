@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// InitialUptime is how long a new master, and one that has taken over by
-// [Master.FailOver], says it has been up. A client that does not trust servers
-// which started a short time ago trusts these at once.
+// InitialUptime is the uptime of a new master, and of one that has taken over by
+// [Master.FailOver]. A client that does not trust servers that started a short time ago trusts
+// these at once.
 const InitialUptime = 24 * time.Hour
 
-// identity is what a server says of itself in INFO. The master's mutex guards it.
+// identity is the part of INFO that identifies a server. The master's mutex guards it.
 type identity struct {
 	since        time.Time // when the server started, by its own clock
-	runID        string    // of the process
-	replID       string    // of the history of writes
-	replID2      string    // of the history that this one goes on from
-	secondOffset int       // where in that history; -1: nowhere
+	runID        string    // identifies the process
+	replID       string    // identifies the history of writes
+	replID2      string    // identifies the history that this one continues
+	secondOffset int       // where this history left the previous one; -1 if there is none
 	replica      bool
 }
 
-// noID stands in INFO where there is no id.
+// noID is the value of a missing id in INFO.
 var noID = strings.Repeat("0", 40)
 
-// newIdentity returns that of a server which has been up for so long. Ids are
-// random, so that no two servers of a process share one, and all are of one
-// length: a run with the same seed takes the same course.
+// newIdentity returns the identity of a server that has been up for uptime. Ids are random, so
+// no two servers of a process share one, and of equal length, so runs with the same seed take
+// the same course.
 func newIdentity(uptime time.Duration) identity {
 	return identity{
 		since:        time.Now().Add(-uptime),
@@ -44,8 +44,7 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// continues returns who goes on from the history replID, as a replica does that is
-// promoted.
+// continues returns the identity of a promoted replica, which continues the history replID.
 func (id identity) continues(replID string) identity {
 	id.replID2, id.secondOffset = replID, 1
 	return id

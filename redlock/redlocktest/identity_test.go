@@ -28,8 +28,8 @@ func TestUptimeIsVirtual(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, "2", c.InfoMap(t.Context(), "server").Item("Server", "uptime_in_days"))
 
-		// Redis takes the difference of two numbers of seconds, so what began in the
-		// middle of a second is a second old after half of one.
+		// Redis subtracts whole seconds: a server that started in the middle of a second has
+		// an uptime of 1 after half a second.
 		time.Sleep(500 * time.Millisecond)
 		require.NoError(t, m.Restart())
 		up(0)
@@ -87,7 +87,7 @@ func TestIdentityOutlivesConnectionsAndStalls(t *testing.T) {
 		same := func() {
 			t.Helper()
 			after := ask(t, c)
-			after.uptime = before.uptime // real time may have gone on
+			after.uptime = before.uptime // real time may have passed
 			require.Equal(t, before, after)
 		}
 		p.Break()

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// sections are those of INFO that masters have, in the order in which Redis
-// prints them.
+// sections are the sections of INFO that masters have, in Redis's order.
 var sections = []struct {
 	name string
 	text func(*Master) string
@@ -20,8 +19,8 @@ var sections = []struct {
 	{"replication", (*Master).replicationSection},
 }
 
-// info returns what INFO says in these sections, each once, whatever their order.
-// Those that masters do not have are left out; "" if none remains.
+// info returns these sections of INFO, each once, in Redis's order. It omits sections that
+// masters do not have, and returns "" if none remains.
 func (m *Master) info(names []string) string {
 	var texts []string
 	for _, s := range sections {
@@ -34,13 +33,13 @@ func (m *Master) info(names []string) string {
 	return strings.Join(texts, "\r\n")
 }
 
-// Of a real server's lines these are the ones that tell servers apart. The process
-// has id 1, as in a container: numbers of varying length would make the replies of
-// two runs with one seed differ in length.
+// serverSection has the lines of a real server that identify it. The process id is 1, as in a
+// container: ids of different lengths would make replies of runs with the same seed differ in
+// length.
 func (m *Master) serverSection() string {
 	self := m.self()
 	_, port, _ := net.SplitHostPort(m.addr)
-	// Redis counts the seconds that its wall clock has begun since.
+	// Like Redis, count the seconds that the wall clock has begun since the start.
 	uptime := time.Now().Unix() - self.since.Unix()
 	return lines("# Server",
 		"redis_version:7.0.15",
@@ -53,7 +52,7 @@ func (m *Master) serverSection() string {
 	)
 }
 
-// The next two are as miniredis has them.
+// clientsSection and statsSection are as in miniredis.
 
 func (m *Master) clientsSection() string {
 	return lines("# Clients", fmt.Sprint("connected_clients:", m.server.ClientsLen()))
@@ -66,8 +65,8 @@ func (m *Master) statsSection() string {
 	)
 }
 
-// An address of RFC 5737 is nobody's: a client that follows a replica to its master
-// does not get far.
+// A replica's master has an address of RFC 5737, which no host has, so a client that follows
+// it does not get far.
 func (m *Master) replicationSection() string {
 	self := m.self()
 	text := lines("# Replication", "role:master")

@@ -18,7 +18,7 @@ import (
 
 const noID = "0000000000000000000000000000000000000000"
 
-// self is what a server says of itself that tells it from others.
+// self is the part of INFO that identifies a server.
 type self struct {
 	runID, replID, replID2, secondOffset, role string
 	uptime                                     string // in seconds
@@ -76,7 +76,7 @@ func TestInfoTellsServersApart(t *testing.T) {
 	require.Len(t, seen, 10)
 }
 
-// As a redis-server 7.0.15 has it.
+// The expected replies are those of redis-server 7.0.15.
 func TestInfoOnTheWire(t *testing.T) {
 	everywhere(t, func(t *testing.T, m *redlocktest.Master) {
 		c := open(t, m)
@@ -206,7 +206,7 @@ func TestInfoIsLoggedAndObserved(t *testing.T) {
 	})
 }
 
-// Whatever happens to commands happens to INFO.
+// Faults apply to INFO as to other commands.
 func TestInfoIsSubjectToFaults(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		m.Delay(20*time.Millisecond, 30*time.Millisecond)

@@ -38,7 +38,7 @@ func TestJumpBackLengthens(t *testing.T) {
 	})
 }
 
-// Nobody has looked at the key since it expired, and the server has not noticed.
+// No command has read the key since it expired, so the server has not noticed yet.
 func TestJumpBackDoesNotBringBackWhatHasExpired(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		c := m.Client()
@@ -76,8 +76,8 @@ func TestJumpsReachEveryDatabase(t *testing.T) {
 	})
 }
 
-// A client sets its key while the clock jumps. Whether the jump comes before or after,
-// it leaves the key one of two ttls, and no ttl of a key that was there before.
+// A client sets its key while the clock jumps. Whether the set comes before or after the jump,
+// the key gets one of two ttls, and never the ttl of the key that was there before.
 func TestJumpBackAndASetDoNotMix(t *testing.T) {
 	m := start(t, 1).Master(0)
 	c := m.Path().Client()

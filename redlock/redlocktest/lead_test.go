@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// New connections lead to the other master, those that are open stay, and the way back is
-// as the way there.
+// New connections lead to the other master, and open ones stay. Leading back works in the same
+// way.
 func TestPathLeadsToAnotherMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ms := redlocktest.StartVirtual(t, 2)
@@ -37,8 +37,8 @@ func TestPathLeadsToAnotherMaster(t *testing.T) {
 	})
 }
 
-// A server that was promoted in another's place has the other's history, and another run
-// id; its keys stay.
+// A server that was promoted in another's place has the other's history and a new run id, and
+// keeps its keys.
 func TestPromotedFromAnotherMaster(t *testing.T) {
 	ms := redlocktest.Start(t, 2)
 	old, next := ms.Master(0), ms.Master(1)
@@ -53,7 +53,7 @@ func TestPromotedFromAnotherMaster(t *testing.T) {
 	require.Equal(t, "value", next.Client().Get(t.Context(), "key").Val())
 }
 
-// A pooled connection that was cut can be seen to have ended before it is used.
+// It can be seen that a pooled connection was cut before it is used.
 func TestEndedIsSeenInAdvance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := redlocktest.StartVirtual(t, 1).Master(0).Path()

@@ -12,30 +12,26 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// Kill ends the master as SIGKILL ends a server that has written everything to
-// disk: new connections are refused, existing ones are cut, what was on its
-// way or waiting is lost, and data and scripts stay as they are. When Kill
-// returns, no command is executed any more, and the uptime is over. Killing a
-// dead master does nothing.
+// Kill ends the master like SIGKILL ends a server that has written everything to disk. New
+// connections are refused and existing ones are cut; commands under way or waiting are lost;
+// data and scripts stay. When Kill returns, no command is being executed, and the uptime is
+// over. Killing a dead master does nothing.
 //
-// Kill waits for the command that is being executed, so it must not be called
-// from a miniredis hook.
+// Kill waits for the command that is being executed, so do not call it from a miniredis hook.
 func (m *Master) Kill() {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
 	m.stop()
 }
 
-// Restart brings the master back on its address with its memory: the data as
-// Kill left it, less what has expired since, and the script cache. One that is
-// alive is killed first. It is a new process, and INFO says so: a new run_id and
-// master_replid, an uptime of 0, and the role of a master, also if it had been
-// demoted. Stall does not outlive a restart; delays and losses, which belong to
-// the network, do.
+// Restart brings the master back on its address with its scripts and its data, except for keys
+// that have expired since. It kills a live master first. INFO reports a new process: a new
+// run_id and master_replid, an uptime of 0, and the role of a master, even after Demote. A
+// restart ends a Stall. Delays and losses belong to the network, so they persist.
 //
-// If the port has been taken by someone else meanwhile, Restart tries again
-// for about a second, then returns an error and leaves the master dead. After
-// [Masters.Close] it always does. A virtual master's port is never taken.
+// If another program has taken the port, Restart retries for about a second, then returns an
+// error and leaves the master dead. After [Masters.Close] it always fails. A virtual master's
+// port is never taken.
 func (m *Master) Restart() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
@@ -43,9 +39,8 @@ func (m *Master) Restart() error {
 	return m.start(newIdentity(0))
 }
 
-// RestartEmpty brings the master back as [Master.Restart] does but without its
-// memory: no keys, no scripts. After an error the master is dead, and its keys
-// are gone.
+// RestartEmpty brings the master back like [Master.Restart], but without keys and scripts.
+// After an error the master is dead, and its keys are gone.
 func (m *Master) RestartEmpty() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
@@ -56,12 +51,11 @@ func (m *Master) RestartEmpty() error {
 	return m.start(newIdentity(0))
 }
 
-// FailOver has another server take over the master's address: a replica that has been
-// up for [InitialUptime] and had not heard of the keys yet, since replication does not
-// wait. The old server is killed, if it is alive, and does not come back. So a client
-// finds no keys and no scripts, a long uptime, a new run_id and master_replid, and in
-// master_replid2 the old master_replid. Otherwise it is as [Master.RestartEmpty], also
-// after an error.
+// FailOver makes another server take over the master's address: a replica that has been up for
+// [InitialUptime] and has not received the keys yet, because replication is asynchronous. The
+// old server is killed and does not come back. A client finds no keys and no scripts, a long
+// uptime, a new run_id and master_replid, and the old master_replid in master_replid2.
+// Otherwise, errors included, FailOver is like [Master.RestartEmpty].
 func (m *Master) FailOver() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
@@ -72,11 +66,10 @@ func (m *Master) FailOver() error {
 	return m.start(newIdentity(InitialUptime).continues(m.self().replID))
 }
 
-// PromotedFrom makes the master one that was a replica of another for a while and has been
-// promoted: by INFO it has been up for [InitialUptime], has a new run_id and
-// master_replid, and in master_replid2 the other's master_replid. Its memory and its
-// connections stay as they are; a test that needs the other's keys puts them in by
-// [Master.Miniredis].
+// PromotedFrom makes the master a former replica of old that has been promoted. INFO reports
+// an uptime of [InitialUptime], a new run_id and master_replid, and old's master_replid in
+// master_replid2. Memory and connections stay as they are; a test that needs old's keys can
+// add them with [Master.Miniredis].
 func (m *Master) PromotedFrom(old *Master) {
 	next := newIdentity(InitialUptime).continues(old.self().replID)
 	m.mu.Lock()
@@ -84,7 +77,7 @@ func (m *Master) PromotedFrom(old *Master) {
 	m.identity = next
 }
 
-// forget empties the memory.
+// forget deletes all keys and scripts.
 func (m *Master) forget() error {
 	m.redis.FlushAll()
 	return m.FlushScripts()
@@ -121,8 +114,8 @@ func (m *Master) start(id identity) error {
 	return nil
 }
 
-// stop refuses and cuts connections, and returns when neither a goroutine of a
-// link nor a command is left.
+// stop refuses and cuts connections. It returns when no goroutine of a link and no command is
+// left.
 func (m *Master) stop() {
 	m.mu.Lock()
 	m.up = false
@@ -141,8 +134,8 @@ func (m *Master) stop() {
 	for _, l := range links {
 		l.sever()
 	}
-	// A command that waits, such as BLPOP, ends only with miniredis's context,
-	// which it does not renew by itself.
+	// A command that waits, such as BLPOP, ends only with miniredis's context, which miniredis
+	// does not renew by itself.
 	m.redis.CtxCancel()
 	for _, l := range links {
 		<-l.done
@@ -152,8 +145,7 @@ func (m *Master) stop() {
 	m.redis.Unlock()
 }
 
-// admit connects a new link to the server, or reports false if the master is
-// down.
+// admit connects a new link to the server, or returns false if the master is down.
 func (m *Master) admit(l *link) bool {
 	m.mu.Lock()
 	up := m.up
@@ -173,10 +165,9 @@ func (m *Master) admit(l *link) bool {
 	return up
 }
 
-// FlushScripts empties the script cache, as SCRIPT FLUSH does; the next EVALSHA
-// is answered with NOSCRIPT. It fails, and has flushed nothing, only if a
-// miniredis hook answers in the server's place, or if the server has users and
-// [Master.SetPassword] was not told.
+// FlushScripts empties the script cache, as SCRIPT FLUSH does; the next EVALSHA gets NOSCRIPT.
+// It fails, without any effect, only if a miniredis hook answers the command, or if the server
+// requires a password that [Master.SetPassword] did not set.
 func (m *Master) FlushScripts() error {
 	reply := m.execute([]string{"SCRIPT", "FLUSH"})
 	if strings.HasPrefix(reply, "-NOAUTH") {

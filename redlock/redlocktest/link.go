@@ -10,40 +10,38 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// link is one connection between a client and a master. At the client's side
-// is a socket or a virtualConn, which feeds requests in, receives replies and
-// hangs up.
+// link is one connection between a client and a master. On the client's side is a socket or a
+// virtualConn, which feeds requests in, receives replies and hangs up.
 //
 //	client ── feed ──▶ requests ──▶ serverEnd.Read ──▶ miniredis
 //	client ◀─receive── replies ◀── serverEnd.Write ◀── miniredis
 //
-// The server gets one command at a time, so that a stall takes hold between
-// two commands of a pipeline. It learns of the client's end only behind the
-// requests sent before, and closes its end when it has executed the last of
-// them; that is how the link knows that a request whose reply is to be lost
+// The server gets one command at a time, so that a stall can take effect within a pipeline.
+// The client's end reaches it only after the earlier requests, and it closes its end when it
+// has executed the last of them. So the link knows that a request whose reply is to be lost
 // has been executed.
 type link struct {
 	master   *Master
-	path     *Path // nil: none in particular
+	path     *Path // the path; nil for none
 	requests *flow
 	replies  *flow
 	mute     atomic.Bool // replies are lost
-	number   int         // of the master's links, in their order
+	number   int         // in the order of the master's links
 
 	exchanges exchanges
 
 	mu      sync.Mutex // never held while anything blocks
 	pending []byte     // the beginning of a command
-	request []command  // complete commands not yet sent on
+	request []command  // complete commands that are not sent yet
 	over    bool       // nothing more is taken from the client
 
-	abort   func()        // ends what the client's side is at
+	abort   func()        // ends what the client's side is doing
 	holders atomic.Int32  // the server and the goroutines of the client's side
-	done    chan struct{} // closed when none of them is left
+	done    chan struct{} // closed when none of the holders is left
 }
 
-// newLink returns a link on path p, on which n goroutines work at the client's
-// side. Each releases the link when it ends.
+// newLink returns a link on path p. n goroutines work on the client's side; each releases the
+// link when it ends.
 func newLink(m *Master, p *Path, n int32, abort func()) *link {
 	l := &link{
 		master:   m,
@@ -57,11 +55,11 @@ func newLink(m *Master, p *Path, n int32, abort func()) *link {
 	return l
 }
 
-// serve hands the link to the server, which starts goroutines of its own.
+// serve hands the link to the server, which starts its own goroutines.
 func (l *link) serve(s *server.Server) { s.ServeConn(&serverEnd{link: l}) }
 
-// sever cuts the connection at the master, and with it all that is under way. The
-// client learns of it as soon as its path lets it.
+// sever cuts the connection at the master, with everything under way on it. The client notices
+// as soon as its path lets it.
 func (l *link) sever() {
 	l.requests.close()
 	l.replies.end()
@@ -87,7 +85,7 @@ func (l *link) release() {
 	close(l.done)
 }
 
-// feed takes bytes from the client. It reports false if it wants no more.
+// feed takes bytes from the client. It returns false if it takes no more.
 func (l *link) feed(p []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,16 +95,15 @@ func (l *link) feed(p []byte) bool {
 	commands, rest, bad := parseCommands(append(l.pending, p...))
 	l.request, l.pending = append(l.request, commands...), rest
 	if bad {
-		l.finish() // what is no command ends its connection
+		l.finish() // bytes that are no command end their connection
 	} else if len(l.pending) == 0 {
-		// A client writes whole commands, so the rest of one that has begun
-		// belongs to the same request.
+		// A client writes whole commands, so the rest of this one belongs to the same request.
 		l.submit()
 	}
 	return !l.over
 }
 
-// hangUp tells the link that the client is gone.
+// hangUp ends the client's side: the client is gone.
 func (l *link) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +122,7 @@ func (l *link) submit() {
 	fate := l.master.draw(request)
 	delay, lost := l.path.draw(ToMaster)
 	if lost || fate == loseRequest {
-		l.replies.close() // whoever receives takes that for the end
+		l.replies.close() // the receiver takes that for the end
 		l.finish()
 		return
 	}
@@ -144,7 +141,7 @@ func (l *link) submit() {
 	}
 }
 
-// finish tells the server, behind all requests, that there are no more.
+// finish sends the end of the client's side after all requests.
 func (l *link) finish() {
 	if l.over {
 		return
@@ -158,13 +155,13 @@ func (l *link) finish() {
 	l.requests.send(packet{end: true, due: l.master.requestDue(0)})
 }
 
-// serverEnd is the server's end of a link. Its Write never blocks, which
-// matters: miniredis publishes messages with its one mutex held.
+// serverEnd is the server's end of a link. Its Write must not block: miniredis publishes
+// messages with its one mutex held.
 type serverEnd struct {
 	*link
-	rest  []byte // of the command being read
+	rest  []byte // unread bytes of the current command
 	once  sync.Once
-	resp3 bool // the protocol; the exchanges' mutex guards it
+	resp3 bool // whether the protocol is RESP3; the exchanges' mutex guards it
 }
 
 func (e *serverEnd) Read(p []byte) (int, error) {
@@ -184,8 +181,8 @@ func (e *serverEnd) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// enter waits while the master is stalled and records the command that goes
-// in. It reports false if the link ends first.
+// enter waits while the master is stalled and then records the command. It returns false if
+// the link ends first.
 func (e *serverEnd) enter(args []string) (sent, bool) {
 	for {
 		s, stalled := e.master.record(args)
@@ -240,7 +237,7 @@ func (e *serverEnd) reply(o piece) {
 	}
 }
 
-// Close is called by the server when it has executed what it read.
+// Close is called by the server when it has executed all commands that it read.
 func (e *serverEnd) Close() error {
 	e.once.Do(func() {
 		e.requests.close()
@@ -250,7 +247,7 @@ func (e *serverEnd) Close() error {
 	return nil
 }
 
-// The server asks for none of these.
+// The server does not use these methods.
 
 func (e *serverEnd) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 func (e *serverEnd) RemoteAddr() net.Addr             { return &net.TCPAddr{} }

@@ -9,16 +9,15 @@ import (
 	"github.com/quorumlock/redlock/internal/port"
 )
 
-// A port that was free when a master was killed can be somebody's source port
-// when it comes back. Such connections are short.
+// When a master restarts, its port may be the source port of another connection. Such
+// connections are short, so listen tries again.
 const (
 	listenAttempts = 50
 	listenPause    = 20 * time.Millisecond
 )
 
-// reserve takes a loopback port for the master's whole life. Were it free while
-// the master is dead, a master of another test process could get it, and would
-// answer in its place.
+// reserve takes a loopback port for the master's whole life. Otherwise a master of another
+// test process could get the port of a dead master, and answer in its place.
 func reserve() (*port.Reservation, error) {
 	for {
 		r, err := port.Reserve()
@@ -34,12 +33,11 @@ func reserve() (*port.Reservation, error) {
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return nil, err
 		}
-		// A stranger has the TCP port of that number; the search goes on from
-		// another place.
+		// Another program has the TCP port of that number: try another number.
 	}
 }
 
-// listen listens on addr.
+// listen listens on addr. If the port is taken, it retries for about a second.
 func listen(addr string) (net.Listener, error) {
 	for attempt := 1; ; attempt++ {
 		l, err := net.Listen("tcp", addr)
@@ -67,15 +65,15 @@ func (ln *listener) accept(m *Master) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			// The process is out of file descriptors, or the client hung up
-			// before it was let in. Neither is the end of a server.
+			// The process is out of file descriptors, or the client hung up before it was
+			// accepted. A server survives both.
 			<-time.After(time.Millisecond)
 		}
 	}
 }
 
-// serveSocket connects a client's socket to the master, with a goroutine for
-// each direction, or closes it if the master is down.
+// serveSocket connects a client's socket to the master, with a goroutine for each direction,
+// or closes it if the master is down.
 func serveSocket(m *Master, client net.Conn) {
 	l := newLink(m, nil, 2, func() { client.Close() })
 	if !m.admit(l) {
@@ -98,13 +96,13 @@ func serveSocket(m *Master, client net.Conn) {
 	}()
 	go func() {
 		defer l.release()
-		defer client.Close() // which also ends the other goroutine
+		defer client.Close() // this also ends the other goroutine
 		for {
 			p, err := l.replies.receive(nil)
 			if err != nil {
 				return
 			}
-			// A client that has gone does not mind.
+			// A client that has gone does not need the reply.
 			_, _ = client.Write(p.raw)
 		}
 	}()

@@ -16,8 +16,8 @@ func TestLoseRepliesExecutesAndCuts(t *testing.T) {
 	require.Equal(t, "value", c.Get(t.Context(), "key").Val())
 }
 
-// A default client sends a command again, and so meets its own key: case 5 of
-// what broke other lock libraries.
+// A default client sends a command again, and so meets its own key: case 5 of what broke other
+// lock libraries.
 func TestLoseRepliesAndARetryingClient(t *testing.T) {
 	m := start(t, 1).Master(0)
 	m.LoseReplies(1)

@@ -16,14 +16,13 @@ import (
 	"github.com/quorumlock/redlock/internal/port"
 )
 
-// virtualPoolSize is above any number of callers that a test puts on one
-// client. A caller that has to wait for a connection takes a timer from a pool
-// that go-redis shares between all clients of the process, and a timer made in
-// one bubble crashes the next.
+// virtualPoolSize is more than the callers that a test puts on one client. A caller that has
+// to wait for a connection takes a timer from a pool that go-redis shares between all clients
+// of the process, and a timer made in one bubble crashes the next.
 const virtualPoolSize = 4096
 
-// Master is one in-memory Redis master and the link in front of it. Its
-// methods are safe for concurrent use.
+// Master is one in-memory Redis master and the link in front of it. Its methods are safe for
+// concurrent use.
 type Master struct {
 	addr    string
 	virtual bool
@@ -31,9 +30,9 @@ type Master struct {
 	redis   *miniredis.Miniredis
 	server  *server.Server
 
-	// turn holds one token, taken by whoever kills, restarts or closes the
-	// master. It is a channel because that takes a while, and who waits for a
-	// mutex stops the clock of a synctest bubble.
+	// turn holds one token, which is taken to kill, restart or close the master. It is a
+	// channel because that takes a while, and waiting for a mutex stops the clock of a
+	// synctest bubble.
 	turn chan struct{}
 
 	mu       sync.Mutex // never held while anything blocks
@@ -41,15 +40,15 @@ type Master struct {
 	up       bool
 	listener *listener // nil if virtual or down
 	links    map[*link]struct{}
-	numbered int // links so far
+	numbered int // number of links so far
 	clients  []*redis.Client
 	password string
 	faults   faults
 	identity identity
-	stepped  time.Duration         // the clock, by now
-	queueing map[*server.Peer]bool // where a transaction has begun
-	refusal  string                // answers every command; empty: none
-	own      *server.Peer          // whose commands it does not answer; nil: nobody's
+	stepped  time.Duration         // how far JumpClock has moved the clock
+	queueing map[*server.Peer]bool // connections on which a transaction has begun
+	refusal  string                // the error that answers every command; empty for none
+	own      *server.Peer          // commands of this peer are never refused; nil for none
 	commands [][]string
 	observer func(Exchange)
 }
@@ -67,8 +66,8 @@ func newMaster(i int, virtual bool) (*Master, error) {
 	}
 	m.redis.ClockTTL(true)
 
-	// The first Dial starts miniredis without a listener; what serves a
-	// connection from then on is ours to choose.
+	// The first Dial starts miniredis without a listener, so that this package serves the
+	// connections.
 	first, err := m.redis.Dial()
 	if err != nil {
 		return nil, err
@@ -94,12 +93,12 @@ func newMaster(i int, virtual bool) (*Master, error) {
 	return m, nil
 }
 
-// Addr returns the master's host and port, the same for its whole life. The
-// address of a virtual master cannot be dialled and only names it.
+// Addr returns the master's host and port, which never change. That of a virtual master is
+// only a name: it cannot be dialled.
 func (m *Master) Addr() string { return m.addr }
 
-// URL returns the master's URL as redis.ParseURL takes it, with the password
-// of [Master.SetPassword] if there is one, or "" for a virtual master.
+// URL returns the master's URL as redis.ParseURL takes it, with the password of
+// [Master.SetPassword], or "" for a virtual master.
 func (m *Master) URL() string {
 	if m.virtual {
 		return ""
@@ -113,14 +112,12 @@ func (m *Master) URL() string {
 	return u.String()
 }
 
-// Client returns a new client of this master, with go-redis's default options
-// as changed by configure. [Masters.Close] closes it; the caller may do so
-// earlier.
+// Client returns a new client of this master, with go-redis's default options as changed by
+// configure. [Masters.Close] closes it; the caller may do so earlier.
 //
-// Only what reaches the master is set: the address and, if there is one, the
-// password. A virtual master's client also gets the dialer, maintenance
-// notifications off and a pool of 4096, without which go-redis does not live
-// in a synctest bubble; configure can change these too.
+// Only the address and the password, if any, are set. A virtual master's client also gets the
+// dialer, maintenance notifications off and a pool of 4096, without which go-redis does not
+// work in a synctest bubble; configure can change these too.
 func (m *Master) Client(configure ...func(*redis.Options)) *redis.Client {
 	m.mu.Lock()
 	opts := &redis.Options{Addr: m.addr, Password: m.password}
@@ -141,16 +138,15 @@ func (m *Master) Client(configure ...func(*redis.Options)) *redis.Client {
 	return client
 }
 
-// Miniredis returns the server behind the link, for a look at keys and ttls
-// past every fault, also while the master is dead, and for what only miniredis
-// can do, such as SetError, a hook or an ACL user. It is the same server for
-// the master's whole life. Do not start or close it.
+// Miniredis returns the server behind the link. It gives access to keys and ttls past every
+// fault, even while the master is dead, and to features of miniredis such as SetError, a hook
+// or an ACL user. It is the same server for the master's whole life. Do not start or close it.
 func (m *Master) Miniredis() *miniredis.Miniredis { return m.redis }
 
-// SetPassword makes connections from now on authenticate as the default user;
-// "" lifts it. Clients and URLs handed out earlier do not know it, and a
-// connection that has not authenticated is refused from its next command. Call
-// it while no client is connecting: miniredis reads passwords without a lock.
+// SetPassword makes new connections authenticate as the default user; "" ends that. Clients
+// and URLs handed out earlier lack the password, and a connection that has not authenticated
+// is refused from its next command. Call it while no client is connecting, because miniredis
+// reads passwords without a lock.
 func (m *Master) SetPassword(password string) {
 	m.redis.RequireAuth(password)
 	m.mu.Lock()
@@ -166,7 +162,7 @@ func (m *Master) close() error {
 	m.clients = nil
 	m.mu.Unlock()
 
-	// Clients first: one that outlives its server redials and complains.
+	// Close the clients first: a client that outlives its server redials and logs errors.
 	var errs []error
 	for _, c := range clients {
 		if err := c.Close(); !errors.Is(err, redis.ErrClosed) {

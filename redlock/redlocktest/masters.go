@@ -8,39 +8,37 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TB is what this package needs of a test; *testing.T, *testing.B and
-// *testing.F have it. It keeps package testing out of programs that use [New].
+// TB is the part of a test that this package needs; *testing.T, *testing.B and *testing.F have
+// it. It keeps package testing out of programs that use [New].
 type TB interface {
 	Helper()
 	Cleanup(func())
 	Fatalf(format string, args ...any)
 }
 
-// Masters is a set of independent in-memory masters. Its methods are safe for
-// concurrent use.
+// Masters is a set of independent in-memory masters. Its methods are safe for concurrent use.
 type Masters struct {
 	all     []*Master
 	virtual bool
 }
 
-// Start starts n empty masters on loopback ports and closes them when the test
-// ends. If that fails, the test fails and nothing is left running.
+// Start starts n empty masters on loopback ports and closes them when the test ends. If that
+// fails, the test fails and nothing is left running.
 func Start(tb TB, n int) *Masters {
 	tb.Helper()
 	return start(tb, n, false)
 }
 
-// StartVirtual starts n empty masters without sockets, for the inside of a
-// [testing/synctest] bubble: call it in the bubble, with the bubble's own tb,
-// so that the masters live on its clock and are closed before it ends.
+// StartVirtual starts n empty masters without sockets, for use inside a [testing/synctest]
+// bubble. Call it in the bubble, with the bubble's own tb, so that the masters use its clock
+// and are closed before it ends.
 //
-// There are no URLs; reach the masters with [Masters.Clients] or
-// [Master.Client]. go-redis only notices that a pooled connection was cut when
-// it next uses it: its look at the socket in advance needs a socket.
+// There are no URLs; use [Masters.Clients] or [Master.Client]. go-redis notices a cut pooled
+// connection only when it next uses it, because its check in advance needs a socket.
 //
-// Under the race detector keep a bubble to a few hundred goroutines, of which
-// a connection takes two: with many more, Go 1.26 now and then ends the process
-// with "ThreadSanitizer: CHECK failed" (golang/go#78156).
+// Under the race detector, keep a bubble to a few hundred goroutines; a connection takes two.
+// With many more, Go 1.26 now and then ends the process with "ThreadSanitizer: CHECK failed"
+// (golang/go#78156).
 func StartVirtual(tb TB, n int) *Masters {
 	tb.Helper()
 	return start(tb, n, true)
@@ -51,7 +49,7 @@ func start(tb TB, n int, virtual bool) *Masters {
 	ms, err := newMasters(n, virtual)
 	if err != nil {
 		tb.Fatalf("%v", err)
-		return nil // a tb of the caller's own may return from Fatalf
+		return nil // a caller's own tb may return from Fatalf
 	}
 	tb.Cleanup(func() {
 		if err := ms.Close(); err != nil {
@@ -61,8 +59,8 @@ func start(tb TB, n int, virtual bool) *Masters {
 	return ms
 }
 
-// New starts n empty masters on loopback ports, outside of any test. The
-// caller closes them. After an error nothing is left running.
+// New starts n empty masters on loopback ports, outside of any test. The caller must close
+// them. After an error nothing is left running.
 func New(n int) (*Masters, error) { return newMasters(n, false) }
 
 func newMasters(n int, virtual bool) (*Masters, error) {
@@ -89,8 +87,7 @@ func (ms *Masters) Master(i int) *Master { return ms.all[i] }
 // All returns the masters in order.
 func (ms *Masters) All() []*Master { return append([]*Master(nil), ms.all...) }
 
-// URLs returns each master's URL in order, or nil for masters of
-// [StartVirtual], which no URL reaches.
+// URLs returns each master's URL in order, or nil for masters of [StartVirtual].
 func (ms *Masters) URLs() []string {
 	if ms.virtual {
 		return nil
@@ -102,8 +99,8 @@ func (ms *Masters) URLs() []string {
 	return urls
 }
 
-// Clients returns one new client for each master in order, each as by
-// [Master.Client] without changes. Close closes them.
+// Clients returns one new client for each master in order, as [Master.Client] makes it without
+// changes. Close closes them.
 func (ms *Masters) Clients() []redis.UniversalClient {
 	clients := make([]redis.UniversalClient, len(ms.all))
 	for i, m := range ms.all {
@@ -119,9 +116,8 @@ func (ms *Masters) Kill(which ...int) {
 	}
 }
 
-// Restart restarts the masters with these indices, as [Master.Restart] does.
-// A master that cannot come back stays dead and does not keep the others from
-// coming back.
+// Restart restarts the masters with these indices, as [Master.Restart] does. A master that
+// cannot come back stays dead; the others still come back.
 func (ms *Masters) Restart(which ...int) error {
 	var errs []error
 	for _, i := range which {
@@ -130,23 +126,22 @@ func (ms *Masters) Restart(which ...int) error {
 	return errors.Join(errs...)
 }
 
-// Close closes every client this package made and then every master, and
-// returns when none of their goroutines is left. Whatever was on its way to a
-// master is gone. Further calls do nothing.
+// Close closes every client that this package made, then every master, and returns when none
+// of their goroutines is left. Everything on its way to a master is lost. Further calls do
+// nothing.
 func (ms *Masters) Close() error {
 	var errs []error
 	for _, m := range ms.all {
 		errs = append(errs, m.close())
 	}
 	if ms.virtual {
-		// A client that was dialling a dead master does so a few times more
-		// after it was closed, and a bubble must not end before its goroutines.
+		// A closed client dials a dead master a few times more, and a bubble must not end
+		// before its goroutines.
 		time.Sleep(dialling)
 	}
 	return errors.Join(errs...)
 }
 
-// dialling is longer than go-redis' default client dials on: five times with
-// pauses of 100 ms, and once a second where many dials have failed. It is virtual
-// time, and costs nothing.
+// dialling is longer than a default go-redis client keeps dialling: five times with pauses of
+// 100 ms, and once a second after many failed dials. In virtual time it costs nothing.
 const dialling = 5 * time.Second

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it reports every refused dial of a dead master
+	redis.SetLogger(silent{}) // it logs every refused dial of a dead master
 	goleak.VerifyTestMain(m)
 }
 
@@ -27,14 +27,14 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// start returns masters whose every goroutine must be gone after the test.
+// start starts n masters, and checks after the test that all their goroutines are gone.
 func start(t *testing.T, n int) *redlocktest.Masters {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) }) // runs after the masters' own
+	t.Cleanup(func() { goleak.VerifyNone(t) }) // runs after the masters' own cleanup
 	return redlocktest.Start(t, n)
 }
 
-// once makes a client do what it is told one time.
+// once turns off a client's retries.
 func once(o *redis.Options) {
 	o.MaxRetries = -1
 	o.DialerRetries = 1
@@ -98,7 +98,7 @@ func TestRestartKeepsMemory(t *testing.T) {
 func TestRestartEmptyForgets(t *testing.T) {
 	ms := start(t, 1)
 	m := ms.Master(0)
-	m.SetPassword("s3cret") // must not stand in the way
+	m.SetPassword("s3cret") // RestartEmpty must work with a password
 	c := m.Client()
 	require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
 	sha := c.ScriptLoad(t.Context(), "return 7").Val()
@@ -190,7 +190,7 @@ func TestKillWhileStalledLosesWhatWaits(t *testing.T) {
 	require.Empty(t, m.Miniredis().Keys())
 }
 
-// A command that waits in the server must not hold up its end.
+// A command that waits in the server must not delay Kill.
 func TestKillEndsABlockingCommand(t *testing.T) {
 	m := start(t, 1).Master(0)
 	c := m.Client(once)
@@ -202,7 +202,7 @@ func TestKillEndsABlockingCommand(t *testing.T) {
 	m.Kill()
 	require.Error(t, <-popped)
 
-	// And the one after the restart waits again.
+	// A command after the restart waits again.
 	require.NoError(t, m.Restart())
 	go func() { popped <- c.BLPop(t.Context(), 0, "list").Err() }()
 	require.NoError(t, m.Client().RPush(t.Context(), "list", "x").Err())
@@ -224,7 +224,7 @@ func TestPublishReachesSubscribersAndKillEndsThem(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Everything at once, for the race detector and for deadlocks.
+// All faults at once, for the race detector and for deadlocks.
 func TestFaultsUnderLoad(t *testing.T) {
 	ms := start(t, 3)
 	var wg sync.WaitGroup

@@ -41,7 +41,7 @@ func TestLoseMessages(t *testing.T) {
 	})
 }
 
-// What confirms a subscription, or answers, is no message.
+// Confirmations of a subscription and replies are not messages.
 func TestLoseMessagesLosesNothingElse(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		m.LoseMessages(-1)
@@ -87,7 +87,7 @@ func TestBreakSubscriptionsLeavesTheOthers(t *testing.T) {
 			require.Error(t, err)
 		}
 
-		// Who unsubscribed is no subscriber.
+		// A connection without subscriptions is not cut.
 		c.do("SUBSCRIBE", "wake")
 		c.do("UNSUBSCRIBE", "wake")
 		m.BreakSubscriptions()

@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// LoseMessages makes each of the next n messages that the server publishes, on whatever
-// channels, to whatever subscribers and also from scripts, get lost on its way: PUBLISH
-// counts its receiver, and the connection lives on. Less than 0 is all of them, until
-// the next call; 0 calls off what is outstanding. A message of 4 kB or more is not lost.
+// LoseMessages loses each of the next n messages that the server publishes, on any channel, to
+// any subscriber, and from scripts too. PUBLISH counts the receiver, and the connection stays
+// open. A negative n loses all messages until the next call; 0 cancels outstanding losses. A
+// message of 4 kB or more is not lost.
 func (m *Master) LoseMessages(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.loseMessages = n
 }
 
-// DelayMessages makes what the server publishes from now on arrive later by d, on top
-// of what [Master.Delay] adds to all that it sends; 0 for none. Order is kept, so
-// what it sends to a subscriber behind a message waits for that. Messages that are
-// under way keep the delay they had, and one of 4 kB or more has none.
+// DelayMessages makes messages that the server publishes from now on arrive later by d, in
+// addition to the delay of [Master.Delay]; 0 ends that. Order is kept, so what the server
+// sends to a subscriber after a message waits for it. Messages under way keep their delay, and
+// one of 4 kB or more has none.
 func (m *Master) DelayMessages(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.message = d
 }
 
-// BreakSubscriptions cuts every connection that is subscribed to something, as CLIENT
-// KILL TYPE PUBSUB does, and with it what is under way on it; the others live on. When
-// it returns, PUBLISH counts none of them. It must not be called from a miniredis hook.
+// BreakSubscriptions cuts every connection with a subscription, as CLIENT KILL TYPE PUBSUB
+// does, with everything under way on it. Others stay open. When it returns, PUBLISH counts
+// none of those cut. Do not call it from a miniredis hook.
 func (m *Master) BreakSubscriptions() {
 	m.mu.Lock()
 	links := subscribed(m.links)
@@ -41,8 +41,8 @@ func (m *Master) BreakSubscriptions() {
 	}
 }
 
-// BreakSubscriptions cuts the path's connections that are subscribed to something, as
-// [Path.Break] does, and leaves the others.
+// BreakSubscriptions cuts the path's connections with a subscription, like [Path.Break], and
+// no others.
 func (p *Path) BreakSubscriptions() {
 	p.mu.Lock()
 	links := subscribed(p.links)
@@ -52,8 +52,8 @@ func (p *Path) BreakSubscriptions() {
 	}
 }
 
-// subscribed lists those of the links that are, oldest first, so that what is in
-// virtual time can be repeated.
+// subscribed returns the links with a subscription, oldest first, so that runs in virtual time
+// can be repeated.
 func subscribed(links map[*link]struct{}) (list []*link) {
 	for l := range links {
 		if l.exchanges.subscriptions.Load() > 0 {
@@ -64,19 +64,19 @@ func subscribed(links map[*link]struct{}) (list []*link) {
 	return list
 }
 
-// RefuseSubscriptions answers SUBSCRIBE and PSUBSCRIBE from now on with an error, given
-// as on the wire without the dash: "NOPERM this user has no permissions to run the
-// 'subscribe' command" as a server does that does not permit it, "ERR unknown command
-// 'subscribe'" as a proxy does that has none. "" lifts it. Subscriptions live on.
+// RefuseSubscriptions answers later SUBSCRIBE and PSUBSCRIBE commands with an error, given as
+// on the wire without the dash; "" ends that. Existing subscriptions stay. "NOPERM this user
+// has no permissions to run the 'subscribe' command" is the error of a server that does not
+// permit it, and "ERR unknown command 'subscribe'" that of a proxy that lacks it.
 //
-// To a miniredis hook, such a command is a GETRANGE.
+// A miniredis hook sees a refused command as a GETRANGE.
 func (m *Master) RefuseSubscriptions(err string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.subscribing = err
 }
 
-// losesMessage decides about a message that is to be sent.
+// losesMessage reports whether to lose the message that is about to be sent, and counts it.
 func (m *Master) losesMessage() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +94,7 @@ func (m *Master) messageDue(path time.Duration) time.Time {
 	return due(m.faults.reply + m.faults.message + path)
 }
 
-// isMessage reports whether a reply that is nobody's was published.
+// isMessage reports whether a reply that answers no command was published.
 func isMessage(reply []byte) bool {
 	kind := messageKind(reply)
 	return kind == "message" || kind == "pmessage"
@@ -105,8 +105,8 @@ func subscribes(command []string) bool {
 	return command[0] == "SUBSCRIBE" || command[0] == "PSUBSCRIBE"
 }
 
-// subscriptions is how many there are on a connection by a reply that tells, which
-// confirms that one has begun or ended.
+// subscriptions returns the number of a connection's subscriptions if the reply confirms the
+// beginning or end of one.
 func subscriptions(reply []byte) (n int32, told bool) {
 	if kind := messageKind(reply); !strings.HasSuffix(kind, "subscribe") {
 		return 0, false

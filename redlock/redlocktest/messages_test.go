@@ -14,10 +14,10 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// resp2 makes a client speak the older protocol, in which messages are arrays.
+// resp2 makes a client speak RESP2, in which messages are arrays.
 func resp2(o *redis.Options) { o.Protocol = 2 }
 
-// subscribed returns a client's subscription to the channel "wake", which is confirmed.
+// subscribed returns a client's confirmed subscription to the channel "wake".
 func subscribed(t *testing.T, c *redis.Client) *redis.PubSub {
 	t.Helper()
 	sub := c.Subscribe(t.Context(), "wake")
@@ -36,7 +36,7 @@ func wake(t *testing.T, c redis.Scripter, message string) int {
 	return n
 }
 
-// requireMessage receives the next message.
+// requireMessage requires that the next message is want.
 func requireMessage(t *testing.T, sub *redis.PubSub, want string) {
 	t.Helper()
 	m, err := sub.ReceiveMessage(t.Context())
@@ -44,7 +44,7 @@ func requireMessage(t *testing.T, sub *redis.PubSub, want string) {
 	require.Equal(t, want, m.Payload)
 }
 
-// requireSilence receives nothing for a while, and sees that the connection lives.
+// requireSilence requires that no message comes for a while and that the connection is alive.
 func requireSilence(t *testing.T, sub *redis.PubSub) {
 	t.Helper()
 	require.NoError(t, sub.Ping(t.Context(), "alive"))
@@ -60,7 +60,7 @@ func TestScriptsPublish(t *testing.T) {
 				c := m.Client(once)
 				require.Zero(t, wake(t, c, "nobody"))
 				one, two := subscribed(t, m.Client(once, protocol)), subscribed(t, m.Path().Client(once, protocol))
-				for range 2 { // loaded, and then by its hash
+				for range 2 { // first the script, then its hash
 					require.Equal(t, 2, wake(t, c, "both"))
 					requireMessage(t, one, "both")
 					requireMessage(t, two, "both")
@@ -72,7 +72,7 @@ func TestScriptsPublish(t *testing.T) {
 	}
 }
 
-// A hook is asked about what a script calls, and can answer in the server's place.
+// A hook sees the commands that a script calls, and can answer them in the server's place.
 func TestHooksSeeWhatAScriptPublishes(t *testing.T) {
 	everywhere(t, func(t *testing.T, m *redlocktest.Master) {
 		c := m.Client(once)
@@ -121,7 +121,7 @@ func TestWhoIsGoneReceivesNothing(t *testing.T) {
 				require.Equal(t, 1, wake(t, m.Client(), "here"))
 				synctest.Wait()
 				leave(t, m, p, sub)
-				synctest.Wait() // and no time passes
+				synctest.Wait() // without any passage of time
 				require.Zero(t, wake(t, m.Client(), "gone"))
 			})
 		})
@@ -175,7 +175,7 @@ func TestMessagesTravelAPath(t *testing.T) {
 	})
 }
 
-// Each message is one, also those that come with others and with replies.
+// Each message counts as one, even if it comes with others or with replies.
 func TestPathIsAskedOncePerPublishedMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -220,6 +220,7 @@ func TestPathIsAskedOncePerPublishedMessage(t *testing.T) {
 		require.IsType(t, &redis.Pong{}, got)
 		_, err = sub.Receive(t.Context())
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		synctest.Wait() // the master, too, has seen the connection end
 		require.Zero(t, wake(t, c, "gone"))
 	})
 }
@@ -238,13 +239,13 @@ func TestAStalledMasterPublishesWhenResumed(t *testing.T) {
 	})
 }
 
-// A bubble ends although subscriptions go on, in more than one bubble.
+// A bubble can end while subscriptions exist, in more than one bubble.
 func TestVirtualChannelsTwice(t *testing.T) {
 	for range 2 {
 		inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 			sub := subscribed(t, m.Client(resp2))
 			messages := sub.Channel()
-			time.Sleep(time.Minute) // health checks, too
+			time.Sleep(time.Minute) // long enough for health checks
 			m.BreakSubscriptions()
 			require.Eventually(t, func() bool { return wake(t, m.Client(), "again") == 1 }, time.Minute, time.Second)
 			require.Equal(t, "again", (<-messages).Payload)

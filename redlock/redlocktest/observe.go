@@ -8,35 +8,37 @@ import (
 	"sync/atomic"
 )
 
-// Exchange is a command that a master has executed, and its reply, which may not
-// have left yet, and may never arrive.
+// Exchange is a command that a master has executed, and its reply, which may not have been
+// sent yet, and may never arrive.
 type Exchange struct {
-	Path    *Path    // how the command came; nil if not by a [Path]
+	Path    *Path    // the path that the command came on; nil if none
 	Command []string // with its name in upper case
 	Reply   []byte   // as on the wire
 }
 
-// Observe has f called for every command from now on, right after its execution and
-// before its reply is sent; nil ends that. Handshakes are included, what a script
-// calls is not, nor what is published. f must neither block nor call methods of the
-// master but [Master.Miniredis], and that only for a reply of less than 4096 bytes
-// on a connection without subscriptions: else the server may still be locked.
+// Observe makes the master call f for every later command, between its execution and its
+// reply; nil ends that. Handshakes are included; commands called by scripts and published
+// messages are not.
+//
+// f must not block, nor call methods of the master except [Master.Miniredis]. That is allowed
+// only if the reply has less than 4096 bytes and the connection has no subscriptions:
+// otherwise the server may still be locked.
 func (m *Master) Observe(f func(Exchange)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.observer = f
 }
 
-// exchanges pairs the commands of one connection with their replies. The server
-// reads a command ahead, so several can wait for their reply.
+// exchanges matches the commands of one connection with their replies. The server reads a
+// command ahead, so several commands can wait for their replies.
 type exchanges struct {
 	mu       sync.Mutex
 	commands []sent
 	rest     []byte // the beginning of a reply
 	reply    []byte // the first replies to a command that gets several
-	replies  int    // how many these are
+	replies  int    // how many replies reply holds
 
-	subscriptions atomic.Int32 // to channels and patterns, as the server last said
+	subscriptions atomic.Int32 // to channels and patterns, as the server last reported
 }
 
 func (e *exchanges) asked(command sent) {
@@ -45,18 +47,19 @@ func (e *exchanges) asked(command sent) {
 	e.commands = append(e.commands, command)
 }
 
-// piece is what goes on to the client in one go.
+// piece is a part of the server's output that is sent to the client in one go.
 type piece struct {
 	raw     []byte
-	message bool // published, and whole; else replies, or parts of some
+	message bool // a whole published message; if false, replies or parts of them
 }
 
-// answered takes bytes of replies and returns the pieces to send on and what is
-// complete with them. A reply that came in one piece is sent as amend has it.
+// answered takes bytes of replies, and returns the pieces to send to the client and the
+// exchanges that they complete. For a reply that came in one piece, it sends the result of
+// amend.
 func (e *exchanges) answered(p []byte, amend func(sent, []byte) []byte) (out []piece, complete []Exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	gone := len(e.rest) // has been sent on
+	gone := len(e.rest) // already sent to the client
 	e.rest = append(e.rest, p...)
 	on := func(raw []byte, message bool) {
 		switch last := len(out) - 1; {
@@ -75,7 +78,7 @@ func (e *exchanges) answered(p []byte, amend func(sent, []byte) []byte) (out []p
 		}
 		reply := e.rest[:n]
 		e.rest = e.rest[n:]
-		answers, last := false, 0 // nobody's: published
+		answers, last := false, 0 // if no command is answered, it was published
 		if len(e.commands) > 0 {
 			answers, last = fits(e.commands[0].command, reply)
 		}
@@ -99,26 +102,25 @@ func (e *exchanges) answered(p []byte, amend func(sent, []byte) []byte) (out []p
 	}
 }
 
-// fits tells whether a reply belongs to the command, rather than to nobody because it
-// was published, and how many such replies the command gets. Subscribing is confirmed
-// channel by channel, in RESP3 by pushes; of an UNSUBSCRIBE that names no channels only
-// the first confirmation is taken.
+// fits reports whether a reply answers the command or was published, and how many such replies
+// the command gets. A subscription is confirmed channel by channel, in RESP3 by pushes. Only
+// the first confirmation of an UNSUBSCRIBE without channels is taken.
 func fits(command []string, reply []byte) (answers bool, of int) {
 	kind := messageKind(reply)
 	switch verb := command[0]; verb {
 	case "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE":
-		if kind == "" { // an error, or the word that it is queued
+		if kind == "" { // an error, or QUEUED in a transaction
 			return true, 1
 		}
 		return kind == strings.ToLower(verb), len(command) - 1
-	case "PING", "QUIT": // the others that RESP2 allows a subscriber
+	case "PING", "QUIT": // the other commands that RESP2 allows a subscriber
 		return kind == "" || kind == "pong", 1
 	}
 	return reply[0] != '>', 1
 }
 
-// messageKind is the first string of an array or a push, such as "message", or "" of
-// any other reply.
+// messageKind returns the first string of an array or a push, such as "message", or "" for any
+// other reply.
 func messageKind(reply []byte) string {
 	if reply[0] != '*' && reply[0] != '>' {
 		return ""
@@ -130,8 +132,7 @@ func messageKind(reply []byte) string {
 	return string(lines[2])
 }
 
-// replyLength is the length of the reply at the start of b, or 0 if it is not
-// complete.
+// replyLength returns the length of the reply at the start of b, or 0 if it is not complete.
 func replyLength(b []byte) (n int) {
 	for parts := 1; parts > 0; parts-- {
 		line, _, ok := bytes.Cut(b[n:], []byte("\r\n"))
@@ -141,7 +142,7 @@ func replyLength(b []byte) (n int) {
 		n += len(line) + len("\r\n")
 		count, _ := strconv.Atoi(string(line[1:]))
 		if count > len(b) {
-			count = len(b) // more than there can be of anything
+			count = len(b) // more elements or bytes than there can be
 		}
 		switch line[0] {
 		case '$', '=', '!':
@@ -151,7 +152,7 @@ func replyLength(b []byte) (n int) {
 		case '%':
 			parts += 2 * max(count, 0)
 		case '|':
-			parts += 2*max(count, 0) + 1 // and then comes what it is about
+			parts += 2*max(count, 0) + 1 // followed by the reply that it describes
 		case '*', '~', '>':
 			parts += max(count, 0)
 		}

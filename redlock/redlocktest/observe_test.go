@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pairs notes each exchange as "COMMAND args = reply".
+// pairs records each exchange as "COMMAND args = reply".
 type pairs struct {
 	mu    sync.Mutex
 	list  []string
@@ -27,7 +27,7 @@ func (p *pairs) note(x Exchange) {
 	p.paths = append(p.paths, x.Path)
 }
 
-// taken returns what has been noted since it was last called.
+// taken returns the exchanges since its last call.
 func (p *pairs) taken() []string {
 	synctest.Wait()
 	p.mu.Lock()
@@ -37,8 +37,7 @@ func (p *pairs) taken() []string {
 	return list
 }
 
-// observed runs f in a bubble with a client that has a connection already when the
-// observer is set.
+// observed runs f in a bubble. Its client already has a connection when the observer is set.
 func observed(t *testing.T, f func(t *testing.T, m *Master, c *redis.Conn, p *pairs), configure ...func(*redis.Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,8 +135,8 @@ func TestObservePairsTransactions(t *testing.T) {
 	})
 }
 
-// A subscriber gets what belongs to no command, in RESP3 as pushes and in RESP2 as
-// arrays, also before the reply to a command that it has sent.
+// A subscriber gets messages that answer no command, in RESP3 as pushes and in RESP2 as
+// arrays, even before the reply to a command that it has sent.
 func TestObservePairsOnASubscribersConnection(t *testing.T) {
 	for name, want := range map[string]struct{ protocol, mark string }{"RESP2": {"2", "*"}, "RESP3": {"3", ">"}} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +167,7 @@ func TestObservePairsOnASubscribersConnection(t *testing.T) {
 	}
 }
 
-// A list may look like a message; its reader is no subscriber.
+// A list may look like a message, but its reader is not a subscriber.
 func TestObserveTakesAListForAReply(t *testing.T) {
 	observed(t, func(t *testing.T, m *Master, c *redis.Conn, p *pairs) {
 		require.NoError(t, c.RPush(t.Context(), "list", "message", "a", "b").Err())
@@ -195,8 +194,8 @@ func TestObserveNamesThePath(t *testing.T) {
 	})
 }
 
-// The observer sees what the command did, and its client has no answer yet, nor ever
-// gets one.
+// The observer sees the effect of the command before its client has a reply, and even if the
+// client never gets one.
 func TestObserveComesBetweenExecutionAndReply(t *testing.T) {
 	observed(t, func(t *testing.T, m *Master, c *redis.Conn, p *pairs) {
 		answered := false
@@ -218,7 +217,7 @@ func TestObserveComesBetweenExecutionAndReply(t *testing.T) {
 	}, func(o *redis.Options) { o.MaxRetries = -1 })
 }
 
-// What is not executed is not observed, until it is.
+// A command is not observed until it is executed.
 func TestObserveWaitsForTheExecution(t *testing.T) {
 	observed(t, func(t *testing.T, m *Master, c *redis.Conn, p *pairs) {
 		m.Stall()
@@ -249,7 +248,7 @@ func joined(pieces []piece) (all []byte) {
 	return all
 }
 
-// What is published comes when it likes, in any pieces, and is nobody's reply.
+// A published message may come at any time, in any pieces, and answers no command.
 func TestExchangesLeaveOutWhatIsPublished(t *testing.T) {
 	const message = "\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"
 	for name, c := range map[string]struct {
@@ -280,8 +279,8 @@ func TestExchangesLeaveOutWhatIsPublished(t *testing.T) {
 	}
 }
 
-// What is published is a piece of its own, so that it can be lost alone; the rest of what
-// comes at once stays together.
+// A published message is a separate piece, so that it can be lost alone. The rest stays
+// together.
 func TestExchangesSetMessagesApart(t *testing.T) {
 	const one, two = "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n", ">4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$1\r\na\r\n$1\r\nb\r\n"
 	const confirmed = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n"
@@ -296,7 +295,7 @@ func TestExchangesSetMessagesApart(t *testing.T) {
 	require.Equal(t, []piece{{[]byte(one[10:]), false}, {[]byte(one), true}}, pieces, "its beginning is gone")
 }
 
-// Neither a stack nor a length overflows, whatever a server says.
+// Neither a stack nor a length overflows, whatever a server sends.
 func TestReplyLengthBearsDepthAndLargeNumbers(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
 	deep := bytes.Repeat([]byte("*1\r\n"), 1_000_000)
@@ -309,7 +308,7 @@ func TestReplyLengthBearsDepthAndLargeNumbers(t *testing.T) {
 	}
 }
 
-// A reply ends where it ends, however much comes with it.
+// The length of a reply does not depend on what follows it.
 func FuzzReplyLength(f *testing.F) {
 	for _, seed := range []string{
 		"", "+OK\r\n", "-ERR\r\n+OK\r\n", "$5\r\nhello\r\n", "$-1\r\n", "*-1\r\n", "_\r\n", "*2\r\n*0\r\n%1\r\n+a\r\n$1\r\nb\r\n",

@@ -12,24 +12,24 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Path is the network between one client and one master, so that a test can cut
-// one client off while others reach the master. Faults of the master itself, such
-// as [Master.Stall] or [Master.Delay], come on top. Its connections are in-process,
-// in real and in virtual time. Its methods are safe for concurrent use.
+// Path is the network between one client and one master. A test can use it to cut off one
+// client while others reach the master. Faults of the master itself, such as [Master.Stall] or
+// [Master.Delay], apply in addition. Its connections are in-process, in real and in virtual
+// time. Its methods are safe for concurrent use.
 type Path struct {
 	master *Master
 
 	mu       sync.Mutex // never held while anything blocks
 	refused  bool
-	leads    *Master       // where new connections lead; nil: to the path's own master
-	requests chan struct{} // closed while what is sent to the master travels
+	leads    *Master       // where new connections lead; nil for the path's own master
+	requests chan struct{} // closed unless Hold holds what is sent to the master
 	replies  chan struct{} // the same for what the master sends
 	shape    func(Direction) (delay time.Duration, lost bool)
 	torn     func(d Direction, bytes int) (arrive int)
 	links    map[*link]struct{}
 }
 
-// Direction is one of the two ways of a path.
+// Direction is one of the two directions of a path.
 type Direction uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	ToClient
 )
 
-// Path returns a new path to the master, on which nothing is amiss.
+// Path returns a new path to the master, without faults.
 func (m *Master) Path() *Path {
 	return &Path{master: m, requests: flowing(), replies: flowing(), links: map[*link]struct{}{}}
 }
@@ -48,8 +48,8 @@ func flowing() chan struct{} {
 	return c
 }
 
-// Client returns a new client that reaches the master on this path alone, with the
-// options of [Master.Client] for a virtual master. [Masters.Close] closes it.
+// Client returns a new client that reaches the master on this path alone, with the options of
+// [Master.Client] for a virtual master. [Masters.Close] closes it.
 func (p *Path) Client(configure ...func(*redis.Options)) *redis.Client {
 	return p.master.Client(append([]func(*redis.Options){func(opts *redis.Options) {
 		opts.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx) }
@@ -58,10 +58,9 @@ func (p *Path) Client(configure ...func(*redis.Options)) *redis.Client {
 	}}, configure...)...)
 }
 
-// Hold partitions the path in either direction or in both: what is sent waits where
-// it is, also the news that a connection was closed. [Path.Heal] lets it arrive,
-// late, as TCP sends again what was lost. Meanwhile connecting takes until its
-// context ends.
+// Hold partitions the path in either or both directions. Everything that is sent waits, even
+// the news that a connection was closed. [Path.Heal] lets it arrive late, like TCP's
+// retransmission. Meanwhile connecting blocks until its context ends.
 func (p *Path) Hold(requests, replies bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +68,7 @@ func (p *Path) Hold(requests, replies bool) {
 	hold(&p.replies, replies)
 }
 
-// Heal ends what Hold began.
+// Heal ends Hold.
 func (p *Path) Heal() { p.Hold(false, false) }
 
 func hold(gate *chan struct{}, held bool) {
@@ -85,25 +84,24 @@ func hold(gate *chan struct{}, held bool) {
 	}
 }
 
-// Refuse makes new connections be refused, as those to a closed port are, until it
-// is called with false. Those that are open live on.
+// Refuse makes the path refuse new connections, like a closed port, until it is called with
+// false. Open ones stay open.
 func (p *Path) Refuse(refused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refused = refused
 }
 
-// Lead makes new connections lead to another master, as they do when the address that
-// the client dials has moved to another server; the path's own master ends that. Those
-// that are open stay where they are.
+// Lead makes new connections lead to another master, as when the address that the client dials
+// has moved. The path's own master ends that. Open connections stay where they are.
 func (p *Path) Lead(to *Master) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leads = to
 }
 
-// Break cuts the path's connections, and with them what is under way on them. The
-// client notices when it next reads; new connections are as before.
+// Break cuts the path's connections, with everything under way on them. The client notices
+// when it next reads. New connections are not affected.
 func (p *Path) Break() {
 	p.mu.Lock()
 	links := make([]*link, 0, len(p.links))
@@ -116,19 +114,19 @@ func (p *Path) Break() {
 	}
 }
 
-// Shape has f asked about everything that is sent from now on: how long it takes,
-// and whether it is lost, which also cuts its connection. A request is lost before
-// it reaches the master; of a reply the command has been executed. f is asked once
-// for each request (what a client sends in one go) and once for each reply, in
-// their order on a connection, and once for connecting, which takes as long as a
-// request and is not lost. nil is a path that takes no time.
+// Shape makes the path call f for everything sent from now on: how long it takes, and whether
+// it is lost, which also cuts its connection. A lost request does not reach the master; the
+// command of a lost reply has been executed. f is called once for each request (what a client
+// sends in one go) and once for each reply, in their order on a connection, and once for
+// connecting, which takes as long as a request and is never lost. With nil, the path takes no
+// time.
 func (p *Path) Shape(f func(Direction) (delay time.Duration, lost bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shape = f
 }
 
-// draw asks the shape.
+// draw calls the function of Shape.
 func (p *Path) draw(d Direction) (time.Duration, bool) {
 	if p == nil {
 		return 0, false
@@ -142,7 +140,7 @@ func (p *Path) draw(d Direction) (time.Duration, bool) {
 	return f(d)
 }
 
-// gate is closed while what travels in direction d does.
+// gate returns a channel that is closed unless Hold holds direction d.
 func (p *Path) gate(d Direction) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,12 +150,12 @@ func (p *Path) gate(d Direction) <-chan struct{} {
 	return p.replies
 }
 
-// dial connects to the master, when both directions let it.
+// dial connects to the master once neither direction is held.
 func (p *Path) dial(ctx context.Context) (net.Conn, error) {
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: p.master.remote(), Err: err}
 	}
-	// A lost SYN is sent again, so only the delay counts.
+	// TCP sends a lost SYN again, so only the delay counts.
 	delay, _ := p.draw(ToMaster)
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -181,8 +179,8 @@ func (p *Path) dial(ctx context.Context) (net.Conn, error) {
 	return to.dialInProcess(ctx, p)
 }
 
-// await waits for c as long as ctx lives, and the master: a client that is closed
-// goes on dialling, and [Masters.Close] does not wait for that forever.
+// await waits for c until ctx ends or the master is closed: a closed client goes on dialling,
+// and [Masters.Close] must not wait for that forever.
 func await[T any](ctx context.Context, m *Master, c <-chan T) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// inTime makes a client give up after a second, and not retry.
+// inTime makes a client give up after a second, without a retry.
 func inTime(o *redis.Options) {
 	once(o)
 	o.DialTimeout, o.ReadTimeout = time.Second, time.Second
@@ -30,7 +30,8 @@ func connected(t *testing.T, p *redlocktest.Path, configure ...func(*redis.Optio
 	return c
 }
 
-// background runs f and returns what tells how it ended and after how long.
+// background starts f. It returns a function that waits for f and returns its duration and
+// error.
 func background(f func() error) func() (time.Duration, error) {
 	begin := time.Now()
 	done := make(chan error, 1)
@@ -43,7 +44,7 @@ func background(f func() error) func() (time.Duration, error) {
 	return func() (time.Duration, error) { err := <-done; return took, err }
 }
 
-// shaped makes a path take that long, and lose nothing.
+// shaped makes a path delay requests and replies, and lose nothing.
 func shaped(p *redlocktest.Path, request, reply time.Duration) {
 	p.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
 		if d == redlocktest.ToMaster {
@@ -53,7 +54,7 @@ func shaped(p *redlocktest.Path, request, reply time.Duration) {
 	})
 }
 
-// losing makes a path lose what goes in that direction.
+// losing makes a path lose everything in one direction.
 func losing(p *redlocktest.Path, lost redlocktest.Direction) {
 	p.Shape(func(d redlocktest.Direction) (time.Duration, bool) { return 0, d == lost })
 }
@@ -102,7 +103,7 @@ func TestHeldRequestIsExecutedWhenHealed(t *testing.T) {
 	})
 }
 
-// Not everybody has given up what they sent: the network has it.
+// The client gives up, but its request is in the network and still arrives.
 func TestHeldRequestOutlivesItsClient(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -134,7 +135,7 @@ func TestHeldReplyArrivesWhenHealed(t *testing.T) {
 	})
 }
 
-// Each direction is held or not by the last word alone.
+// Each call of Hold sets both directions, whatever was held before.
 func TestHoldReplacesWhatWasHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -186,7 +187,7 @@ func TestDiallingAHeldPathProceedsWhenHealed(t *testing.T) {
 	})
 }
 
-// What asks for a connection is under way as well, and waits where it is.
+// A dial under way is held too, and waits.
 func TestHoldCatchesADialUnderWay(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -299,7 +300,7 @@ func TestBreakLosesWhatIsHeld(t *testing.T) {
 	})
 }
 
-// A client learns that an idle connection was cut when it next uses it.
+// A client notices that an idle connection was cut when it next uses it.
 func TestBreakIsNoticedAtTheNextUse(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -321,7 +322,7 @@ func TestShapeIsExactInEachDirection(t *testing.T) {
 		require.Equal(t, request+reply, time.Since(begin))
 		require.Equal(t, time.Second-reply, m.Miniredis().TTL("key"), "set when the request arrived")
 
-		m.Delay(time.Millisecond, 2*time.Millisecond) // the master's own come on top
+		m.Delay(time.Millisecond, 2*time.Millisecond) // the master's delays come on top
 		begin = time.Now()
 		require.NoError(t, c.Ping(t.Context()).Err())
 		require.Equal(t, request+reply+3*time.Millisecond, time.Since(begin))
@@ -334,7 +335,7 @@ func TestShapeIsExactInEachDirection(t *testing.T) {
 	})
 }
 
-// One for the dial, one for the handshake and one for the command.
+// f is called once for the dial, once for the handshake and once for the command.
 func TestShapeIsAskedOncePerMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -352,7 +353,7 @@ func TestShapeIsAskedOncePerMessage(t *testing.T) {
 		require.Equal(t, map[redlocktest.Direction]int{redlocktest.ToMaster: 3, redlocktest.ToClient: 2}, asked)
 		require.Equal(t, 5*time.Millisecond, time.Since(begin))
 
-		for range 2 { // the first gets a connection of its own
+		for range 2 { // the first iteration gets a connection of its own
 			clear(asked)
 			_, err := c.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
 				pipe.Ping(t.Context())
@@ -365,7 +366,7 @@ func TestShapeIsAskedOncePerMessage(t *testing.T) {
 	})
 }
 
-// The second request and the second reply are faster than the first, and stay behind.
+// The second request or reply is faster than the first, and still arrives after it.
 func TestShapeKeepsOrderOnAConnection(t *testing.T) {
 	for name, slow := range map[string]redlocktest.Direction{"requests": redlocktest.ToMaster, "replies": redlocktest.ToClient} {
 		t.Run(name, func(t *testing.T) {
@@ -428,7 +429,7 @@ func TestLostReplyIsExecutedAndCutsItsConnection(t *testing.T) {
 	})
 }
 
-// A lost SYN is sent again.
+// TCP sends a lost SYN again.
 func TestDiallingIsNotLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -460,8 +461,8 @@ func TestDiallingADeadMasterIsRefused(t *testing.T) {
 	})
 }
 
-// The bubble ends, so no goroutine is left: not of a request nor a reply that is held
-// or delayed, not of a subscriber, and not of a dial that began just now.
+// The bubble ends, so no goroutine is left: neither of a held or delayed request or reply, nor
+// of a subscriber, nor of a dial that has just begun.
 func TestCloseLeavesNothingOfAHeldPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ms := redlocktest.StartVirtual(t, 1)
@@ -494,7 +495,7 @@ func TestCloseLeavesNothingOfAHeldPath(t *testing.T) {
 	})
 }
 
-// The same without a bubble: the master listens on a socket, the path does not use it.
+// The same without a bubble: the master listens on a socket, which the path does not use.
 func TestPathInRealTime(t *testing.T) {
 	ms := start(t, 2)
 	m := ms.Master(0)
@@ -523,7 +524,7 @@ func TestPathInRealTime(t *testing.T) {
 	require.ErrorIs(t, c.Ping(t.Context()).Err(), syscall.ECONNREFUSED)
 	require.NoError(t, m.Client().Ping(t.Context()).Err())
 	p.Refuse(false)
-	p.Hold(true, true) // and is closed so
+	p.Hold(true, true) // the path is held when it is closed
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.True(t, errors.Is(c.Ping(ctx).Err(), context.Canceled))

@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// A redis-server prints every line that masters print, in the same order, with the
-// same value where it is no id, number or address, through each change of its role.
+// A redis-server prints every line that masters print, in the same order, through each change
+// of its role. Values other than ids, numbers and addresses are equal.
 func TestInfoIsThatOfARedisServer(t *testing.T) {
 	servers := redisserver.Start(t, 2)
 	real, other := servers[0].Client(), servers[1]
@@ -53,7 +53,7 @@ func TestInfoIsThatOfARedisServer(t *testing.T) {
 	same()
 }
 
-// figures returns the lines of INFO with N for what differs between any two servers.
+// figures returns the lines of INFO with N for values that differ between any two servers.
 func figures(info string) []string {
 	info = regexp.MustCompile(`(?m)^(redis_version|master_host):.*\r`).ReplaceAllString(info, "$1:N\r")
 	info = regexp.MustCompile(`[0-9a-f]{40}`).ReplaceAllStringFunc(info, func(id string) string {

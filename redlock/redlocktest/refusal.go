@@ -2,16 +2,16 @@ package redlocktest
 
 import "github.com/alicebob/miniredis/v2/server"
 
-// RefuseCommands answers every command that reaches the master with an error, such as
-// "NOAUTH Authentication required.", and executes none; "" lifts it. Handshakes are
-// commands too. Connections live on, as those of a server do whose users have changed.
+// RefuseCommands answers every later command, handshakes included, with an error such as
+// "NOAUTH Authentication required.", and executes none; "" ends that. Connections stay open,
+// as on a server whose users have changed.
 func (m *Master) RefuseCommands(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refusal = text
 }
 
-// refuse answers a command if all are refused.
+// refuse answers the command with an error if RefuseCommands is in effect.
 func (m *Master) refuse(p *server.Peer) (done bool) {
 	m.mu.Lock()
 	text := m.refusal

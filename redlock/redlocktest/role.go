@@ -2,19 +2,18 @@ package redlocktest
 
 import "strings"
 
-// Demote makes the master a replica of some other server, as REPLICAOF does: its
-// connections live on, INFO says role:slave and gives the other's master_replid,
-// and what writes is refused with READONLY. Reads are answered. A script runs up to
-// the first command in it that miniredis does not mark as reading (TIME is one such),
-// and ends with READONLY there. Demoting a replica does nothing. A restart makes it
-// a master again: the role is not written down.
+// Demote makes the master a replica of some other server, as REPLICAOF does. Connections stay
+// open. INFO reports role:slave and the other server's master_replid. Reads are answered;
+// writes get READONLY. A script ends with READONLY at its first command that miniredis does
+// not mark as reading (TIME is one such). Demoting a replica does nothing. A restart makes it
+// a master again, because the role is not saved.
 //
-// The keys stay as they are and expire as they would have. A real replica takes
-// over the other's; a test that needs those puts them in by [Master.Miniredis].
+// The keys stay as they are and expire in time. A real replica would take over the other
+// server's keys; a test that needs those can add them with [Master.Miniredis].
 //
-// A write that had reached the server before is executed, as is what had been queued
-// with MULTI by its EXEC. miniredis hooks are not asked about a write that is
-// refused: they see a GETRANGE in its place, and EVAL_RO for EVAL.
+// A write that had reached the server before is executed, and so is a transaction already
+// queued with MULTI, by its EXEC. miniredis hooks see a GETRANGE in place of a refused write,
+// and EVAL_RO for EVAL.
 func (m *Master) Demote() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,10 +24,9 @@ func (m *Master) Demote() {
 	m.identity.replID, m.identity.replID2, m.identity.secondOffset = newID(), noID, -1
 }
 
-// Promote makes a demoted master a master again, as REPLICAOF NO ONE does: with the
-// keys it has, on the same connections, and by the same run_id and uptime. Its
-// master_replid is new, and master_replid2 is the one it had as a replica. Promoting
-// a master does nothing.
+// Promote makes a demoted master a master again, as REPLICAOF NO ONE does. It keeps its keys,
+// connections, run_id and uptime. Its master_replid is new, and its master_replid2 is its id
+// as a replica. Promoting a master does nothing.
 func (m *Master) Promote() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,8 +38,8 @@ func (m *Master) Promote() {
 	m.identity = next
 }
 
-// unmarked are the commands that miniredis does not mark as reading and that a
-// replica answers all the same.
+// unmarked holds commands that a replica answers although miniredis does not mark them as
+// reading.
 var unmarked = map[string]bool{}
 
 func init() {

@@ -66,7 +66,7 @@ func TestDemotedMasterRefusesWritesOnOldConnections(t *testing.T) {
 	})
 }
 
-// As redis-server 7.0.15 does it, which refuses what is to be queued.
+// redis-server 7.0.15 does the same: it refuses the queued command.
 func TestTransactionsOfADemotedMaster(t *testing.T) {
 	everywhere(t, func(t *testing.T, m *redlocktest.Master) {
 		c := open(t, m)
@@ -126,7 +126,7 @@ func TestRefusalsAreLoggedAndObserved(t *testing.T) {
 	})
 }
 
-// go-redis tells READONLY from other errors, and does not keep the connection.
+// go-redis distinguishes READONLY from other errors, and closes the connection.
 func TestClientsOfADemotedMaster(t *testing.T) {
 	everywhere(t, func(t *testing.T, m *redlocktest.Master) {
 		for _, resp := range []int{2, 3} {
@@ -175,7 +175,7 @@ func TestARestartEndsADemotion(t *testing.T) {
 		for name, again := range map[string]func() error{"restart": m.Restart, "restart empty": m.RestartEmpty, "failover": m.FailOver} {
 			for _, dead := range []bool{false, true} {
 				if dead {
-					m.Kill() // a server that is dead has no role to lose
+					m.Kill() // a dead server has no role to lose
 				}
 				m.Demote()
 				require.NoError(t, again(), name)
@@ -197,7 +197,7 @@ func TestKeysExpireWhileDemoted(t *testing.T) {
 	})
 }
 
-// A command that waits meets the server as it is when it wakes.
+// A command that waits during a stall is executed in the role that the server resumes with.
 func TestDemotionDuringAStall(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		c := open(t, m)
@@ -216,7 +216,7 @@ func TestDemotionDuringAStall(t *testing.T) {
 	})
 }
 
-// Whatever happens at the same time, each reply is one of the two that there are.
+// Whatever happens at the same time, each reply is one of the two possible ones.
 func TestRolesUnderLoad(t *testing.T) {
 	m := start(t, 1).Master(0)
 	var wg sync.WaitGroup

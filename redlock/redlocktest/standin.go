@@ -6,30 +6,29 @@ import (
 	"strings"
 )
 
-// miniredis knows two sections of INFO, and no replicas. Where that is not enough,
-// another command stands in: one that miniredis refuses with an error of its own,
-// after the hooks and the authentication have had their say, and in the turn of
-// what it is to execute. The link then puts the right reply in that error's place.
+// miniredis knows only two sections of INFO, and no replicas. For the rest, the link sends it
+// a stand-in: a command that it answers with an error of its own, after hooks and
+// authentication, and in turn. The link then replaces that error by the right reply.
 //
-// What stands in for INFO is INFO with one argument, which miniredis takes up into
-// its error, so that the link can tell what was asked for even in the reply to EXEC.
+// The stand-in for INFO is INFO with one argument, which miniredis repeats in its error. So
+// the link can tell what was asked for even in the reply to EXEC.
 const (
 	infoPrefix    = "-section ("
 	infoSuffix    = ") is not supported\r\n"
 	refusedError  = "-ERR value is not an integer or out of range\r\n"
-	inSubscriber  = "-ERR Can't execute 'getrange':" // of a connection that is subscribed
+	inSubscriber  = "-ERR Can't execute 'getrange':" // on a connection with a subscription
 	scriptRefused = "Write commands are not allowed in read-only scripts"
 	readonlyError = "-READONLY You can't write against a read only replica.\r\n"
 )
 
-// sent is a command that is being executed, and as whose.
+// sent is a command that the server is executing, and how the link must answer it.
 type sent struct {
 	command []string
 	replica bool
-	refused string // the error that it is to get; empty: none
+	refused string // the error that the command gets; empty for none
 }
 
-// standIn returns what miniredis gets to read for a command.
+// standIn returns the bytes that miniredis reads in place of a command.
 func (m *Master) standIn(s sent, raw []byte) []byte {
 	name, args := s.command[0], s.command[1:]
 	switch {
@@ -44,7 +43,7 @@ func (m *Master) standIn(s sent, raw []byte) []byte {
 	case name == "EVAL", name == "EVALSHA":
 		return encode(append([]string{name + "_RO"}, args...)...)
 	case m.writes(name):
-		return encode("GETRANGE", "", "", "") // spoils a transaction, too
+		return encode("GETRANGE", "", "", "") // aborts a transaction, too
 	}
 	return raw
 }
@@ -57,8 +56,8 @@ func encode(command ...string) []byte {
 	return b
 }
 
-// amend returns the reply that the client gets in place of one by miniredis, which
-// most often is the same.
+// amend returns the reply that the client gets in place of miniredis's, which is mostly the
+// same.
 func (e *serverEnd) amend(s sent, reply []byte) []byte {
 	switch name := s.command[0]; {
 	case s.refused != "" && (string(reply) == refusedError || bytes.HasPrefix(reply, []byte(inSubscriber))):
@@ -91,7 +90,7 @@ func (e *serverEnd) amend(s sent, reply []byte) []byte {
 	return reply
 }
 
-// scripted tells a client why its script ended that was to write.
+// scripted returns READONLY for a script of a replica that ended because it tried to write.
 func scripted(s sent, reply []byte) []byte {
 	if s.replica && reply[0] == '-' && bytes.Contains(reply, []byte(scriptRefused)) {
 		return []byte(readonlyError)
@@ -99,8 +98,8 @@ func scripted(s sent, reply []byte) []byte {
 	return reply
 }
 
-// informed answers INFO where miniredis could not: with a string in RESP2, with one
-// that is said to be text in RESP3, as Redis does.
+// informed replaces the error of an INFO stand-in by the right reply: a bulk string in RESP2,
+// and a verbatim string in RESP3, as in Redis.
 func (e *serverEnd) informed(reply []byte) []byte {
 	names, ours := strings.CutPrefix(string(reply), infoPrefix)
 	names, whole := strings.CutSuffix(names, infoSuffix)

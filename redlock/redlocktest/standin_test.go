@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A reply keeps its form in either protocol, also where it comes in pieces or among
-// messages; one that miniredis gave to something else stays as it is.
+// A reply keeps its form in both protocols, even if it comes in pieces or between messages.
+// miniredis's replies to other commands stay as they are.
 func TestAmend(t *testing.T) {
 	const refused = "-section (replication) is not supported\r\n"
 	m := Start(t, 1).Master(0)
@@ -49,7 +49,7 @@ func TestAmend(t *testing.T) {
 	}
 }
 
-// Whatever comes, nothing is lost, and a reply remains a reply.
+// Whatever comes in, no bytes are lost, and a reply remains a reply.
 func FuzzAmend(f *testing.F) {
 	m := Start(f, 1).Master(0)
 	for _, seed := range []string{

@@ -1,23 +1,22 @@
 package redlocktest
 
-// Tear has f asked about everything that is sent from now on and not lost by
-// [Path.Shape]: of so many bytes, how many arrive? With fewer than all of them the
-// rest is lost, and the connection cut behind what arrives; f never says less than
-// 0. It is asked as Shape's f is: once for each request and once for each reply, in
-// their order on a connection, but not for connecting. nil tears nothing.
+// Tear makes the path call f for everything sent from now on that [Path.Shape] does not lose.
+// f returns how many of the bytes arrive, at least 0. If some do not, they are lost, and the
+// connection is cut after those that do. Like Shape's f, it is called once for each request
+// and once for each reply, in their order on a connection, but not for connecting. nil ends
+// the tearing.
 //
-// Of a torn request the master executes the commands that arrived whole, in their
-// order, and of the one that the cut goes through nothing. Their replies arrive,
-// and then the end of the connection. Of a torn reply the command has been
-// executed, and so are those of its request that come after it: the client gets the
-// replies to the earlier ones, the beginning of this one, and then the end.
+// Of a torn request, the master executes the commands that arrived whole, in order, but not
+// the one that was cut; the replies arrive before the end of the connection. If a reply is
+// torn, its command and the later ones of its request have been executed. The client gets the
+// earlier replies and the beginning of this one before the end.
 func (p *Path) Tear(f func(d Direction, bytes int) (arrive int)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.torn = f
 }
 
-// arrives asks what Tear has set how much of so many bytes arrives.
+// arrives returns how many of the bytes arrive, according to Tear.
 func (p *Path) arrives(d Direction, bytes int) int {
 	if p == nil {
 		return bytes
@@ -31,8 +30,7 @@ func (p *Path) arrives(d Direction, bytes int) int {
 	return min(f(d, bytes), bytes)
 }
 
-// tear returns the commands of a request that arrive whole, and whether the rest of
-// it is lost.
+// tear returns the commands of a request that arrive whole, and whether the rest is lost.
 func (p *Path) tear(request []command) (whole []command, torn bool) {
 	bytes := 0
 	for _, c := range request {

@@ -14,11 +14,11 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// set is what go-redis sends for each of the keys that pipelined sets.
+// set is the command that go-redis sends for each key of pipelined.
 const set = "*3\r\n$3\r\nset\r\n$4\r\nkey1\r\n$5\r\nvalue\r\n"
 
-// pipelined sends a SET of each of the keys in one go, and returns how many of the
-// replies arrived, which go-redis keeps also where it reports an error for all.
+// pipelined sends a SET of each key in one go. It returns how many replies arrived; go-redis
+// keeps these even if it returns an error.
 func pipelined(t *testing.T, c *redis.Conn, keys ...string) (replies int, err error) {
 	t.Helper()
 	cmds, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -35,7 +35,7 @@ func pipelined(t *testing.T, c *redis.Conn, keys ...string) (replies int, err er
 	return replies, err
 }
 
-// pinned is a connection of a client that is on the path, ready for a command.
+// pinned returns a connection of a client on the path, ready for a command.
 func pinned(t *testing.T, p *redlocktest.Path, configure ...func(*redis.Options)) *redis.Conn {
 	t.Helper()
 	c := connected(t, p, configure...).Conn()
@@ -44,7 +44,7 @@ func pinned(t *testing.T, p *redlocktest.Path, configure ...func(*redis.Options)
 	return c
 }
 
-// tornOnce cuts the n-th message in that direction, and notes how long it was.
+// tornOnce cuts the n-th message in a direction, and records its length in long.
 func tornOnce(p *redlocktest.Path, in redlocktest.Direction, n, arrive int) (long *int) {
 	var mu sync.Mutex
 	long = new(int)
@@ -62,7 +62,7 @@ func tornOnce(p *redlocktest.Path, in redlocktest.Direction, n, arrive int) (lon
 	return long
 }
 
-// Exactly the commands before the cut are executed, wherever it is, and answered.
+// Exactly the commands before the cut are executed and answered, wherever the cut is.
 func TestATornRequestIsExecutedUpToTheCut(t *testing.T) {
 	keys := []string{"key1", "key2", "key3"}
 	for arrive := range len(keys)*len(set) + 1 {
@@ -86,7 +86,7 @@ func TestATornRequestIsExecutedUpToTheCut(t *testing.T) {
 	}
 }
 
-// All is executed, and of the replies the client has those before the cut.
+// All commands are executed. The client gets the replies before the cut.
 func TestATornReplyIsReadUpToTheCut(t *testing.T) {
 	keys := []string{"key1", "key2", "key3"}
 	for torn := range keys {
@@ -112,7 +112,8 @@ func TestATornReplyIsReadUpToTheCut(t *testing.T) {
 	}
 }
 
-// The end travels behind what arrives, which is as late as without it.
+// The end of the connection arrives after the bytes that arrive, which are as late as without
+// a cut.
 func TestWhatIsTornTakesItsTime(t *testing.T) {
 	for _, in := range []redlocktest.Direction{redlocktest.ToMaster, redlocktest.ToClient} {
 		inBubble(t, func(t *testing.T, m *redlocktest.Master) {
@@ -132,7 +133,7 @@ func TestWhatIsTornTakesItsTime(t *testing.T) {
 	}
 }
 
-// What is lost is not asked about, nor is a dial; a handshake is.
+// f is called for a handshake, but not for a dial or for something lost.
 func TestTearIsAskedOncePerMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
@@ -142,7 +143,7 @@ func TestTearIsAskedOncePerMessage(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, d)
-			return 2 * bytes // as good as all of them
+			return 2 * bytes // the same as all of them
 		})
 		c := p.Client(once, func(o *redis.Options) { o.DisableIdentity = true }).Conn()
 		defer c.Close()

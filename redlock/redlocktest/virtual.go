@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// virtualAddr names the i-th virtual master: 10.0.0.1:6379 and up. It is an IP
-// literal because go-redis asks the resolver about a name, and the resolver
-// lives outside of a bubble.
+// virtualAddr returns the i-th virtual master's address: 10.0.0.1:6379 and up. It is an IP
+// literal because go-redis resolves names, and the resolver is outside the bubble.
 func virtualAddr(i int) string {
 	n := i + 1
 	ip := netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
@@ -24,8 +23,8 @@ func virtualAddr(i int) string {
 
 func (m *Master) remote() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(m.addr)) }
 
-// dialInProcess connects to the master on a path, nil for none in particular, or
-// fails as dialling a closed port fails.
+// dialInProcess connects to the master over path p; nil is no path. If the master is down, it
+// fails like a connection to a closed port.
 func (m *Master) dialInProcess(ctx context.Context, p *Path) (net.Conn, error) {
 	err := ctx.Err()
 	if err == nil {
@@ -38,17 +37,17 @@ func (m *Master) dialInProcess(ctx context.Context, p *Path) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: m.remote(), Err: err}
 }
 
-// virtualConn is a client's in-process connection to a master. It passes for a TCP
-// connection: it has the master's address, its writes succeed until the client
-// itself closes it, and that the master did is what a read tells. It runs no
-// goroutine, which keeps bubbles with many connections small.
+// virtualConn is a client's in-process connection to a master. It behaves like a TCP
+// connection: it has the master's address, its writes succeed until the client closes it, and
+// only a read reports that the master did. It needs no goroutine, which keeps bubbles with
+// many connections small.
 type virtualConn struct {
 	link        *link
 	remote      net.Addr
 	read, write *deadline
 	once        sync.Once
 	closed      atomic.Bool
-	rest        []byte // of the replies received last
+	rest        []byte // unread bytes of the last replies received
 }
 
 func (c *virtualConn) Read(p []byte) (int, error) {
@@ -95,9 +94,9 @@ func (c *virtualConn) Close() error {
 	return err
 }
 
-// Ended reports whether the client would read the end of the connection next. A dialer
-// that is to let go-redis look at pooled connections in advance, as it does at sockets,
-// wraps the connection in one whose SyscallConn fails then.
+// Ended reports whether the client's next read would return the end of the connection.
+// go-redis checks pooled connections in advance only if they have SyscallConn, like sockets. A
+// dialer can use Ended to add a SyscallConn that fails then.
 func (c *virtualConn) Ended() bool { return c.closed.Load() || c.link.replies.hasEnded() }
 
 func (c *virtualConn) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(10, 255, 255, 254)} }

@@ -14,8 +14,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// inBubble runs f in virtual time. A goroutine that outlived Close would fail
-// the test: the bubble waits for all of them.
+// inBubble runs f in virtual time. The bubble waits for all goroutines, so one that outlived
+// Close would fail the test.
 func inBubble(t *testing.T, f func(t *testing.T, m *redlocktest.Master)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,8 +73,7 @@ func TestVirtualKillRefusesAndRestartAnswers(t *testing.T) {
 	})
 }
 
-// A default client survives a restart behind its back: what the pipe reports
-// is worth a retry to it, as on a socket.
+// A default client survives a restart: the pipe's error makes it retry, as a socket's does.
 func TestVirtualDefaultClientReconnects(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		c := m.Client()
@@ -112,8 +111,7 @@ func TestVirtualStall(t *testing.T) {
 	})
 }
 
-// The client has given up, and its SET arrives all the same; it gets its full
-// ttl then.
+// The client has given up, but its SET still arrives, and its key gets its full ttl then.
 func TestVirtualStalledSetOutlivesItsClient(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		c := m.Client(once, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond })
@@ -147,8 +145,8 @@ func TestVirtualDelayIsExact(t *testing.T) {
 	})
 }
 
-// Two requests on one connection, the second before the first has arrived:
-// they pass the delay side by side, and in order.
+// A second request is sent before the first has arrived. Both are delayed at the same time,
+// and arrive in order.
 func TestVirtualDelayKeepsThroughputAndOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		c := m.Client()
@@ -241,7 +239,7 @@ func TestVirtualMessages(t *testing.T) {
 		require.NoError(t, err)
 		m.Delay(0, time.Second)
 		begin := time.Now()
-		// Nobody reads yet, and the publisher is not held up by that.
+		// No subscriber reads yet, but the publisher does not wait for that.
 		for range 1000 {
 			m.Miniredis().Publish("channel", "hello")
 		}
@@ -253,8 +251,8 @@ func TestVirtualMessages(t *testing.T) {
 	})
 }
 
-// Many callers on one default client, in more than one bubble: exhausting
-// go-redis's pool would crash the second.
+// Many callers use one default client, in more than one bubble. If go-redis's pool ran out,
+// the second bubble would crash.
 func TestVirtualManyCallersTwice(t *testing.T) {
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {

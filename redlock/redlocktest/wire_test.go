@@ -14,15 +14,14 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// everywhere runs f over TCP in real time, and in virtual time.
 func everywhere(t *testing.T, f func(t *testing.T, m *redlocktest.Master)) {
 	t.Helper()
 	t.Run("tcp", func(t *testing.T) { f(t, start(t, 1).Master(0)) })
 	t.Run("virtual", func(t *testing.T) { inBubble(t, f) })
 }
 
-// wire is a connection without a client, which stays open whatever is replied:
-// go-redis closes one on which it has read READONLY.
+// wire is a connection without a client library. It stays open whatever the reply, whereas
+// go-redis closes a connection on which it has read READONLY.
 type wire struct {
 	t    *testing.T
 	conn net.Conn
@@ -37,7 +36,6 @@ func open(t *testing.T, m *redlocktest.Master) *wire {
 	return &wire{t: t, conn: conn, r: bufio.NewReader(conn)}
 }
 
-// send writes one command.
 func (w *wire) send(command ...string) {
 	w.t.Helper()
 	b := fmt.Sprintf("*%d\r\n", len(command))

@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/fence"
 )
 
-// refused requires that err is of a token refused because of highest.
+// refused requires that err reports token as refused, with highest as the highest token seen.
 func (s *store) refused(err error, token, highest int64) {
 	s.Helper()
 	require.ErrorIs(s, err, fence.ErrStaleToken)
@@ -21,7 +21,7 @@ func (s *store) refused(err error, token, highest int64) {
 	require.Equal(s, [2]int64{token, highest}, [2]int64{stale.Token, stale.Highest})
 }
 
-// Tokens as they are, microseconds of 16 digits, some one apart.
+// first is a realistic token: microseconds, with 16 digits. The tests use tokens one apart.
 const first = int64(1790000000000000)
 
 func TestOlderTokenIsRefused(t *testing.T) {
@@ -51,7 +51,7 @@ func TestOlderTokenIsRefused(t *testing.T) {
 	})
 }
 
-// The database says no in words of its own if the table is not there: nothing passes.
+// Without the table nothing passes: Check returns the database's own error.
 func TestWithoutATableNothingPasses(t *testing.T) {
 	each(t, func(s *store) {
 		s.exec("DROP TABLE " + s.fence)
@@ -94,7 +94,7 @@ func TestRollbackForgets(t *testing.T) {
 	})
 }
 
-// Names that a collation, padding or a code page would merge.
+// The names are those that a collation, padding or a code page would merge.
 func TestResourcesAreToldApartByteByByte(t *testing.T) {
 	names := []string{
 		"a", "A", "a ", " a", "a\t", "á", "a\u0301", "ä", "ß", "ss", "ﬁ", "fi", "1", "01", "1.0",
@@ -161,8 +161,8 @@ func TestTableInAnotherSchema(t *testing.T) {
 	})
 }
 
-// A caller that gives up while it waits for somebody else's transaction leaves that
-// one alone, and nothing of its own.
+// A caller that gives up while it waits for another transaction does not disturb that one, and
+// leaves nothing of its own.
 func TestGivingUpWhileWaiting(t *testing.T) {
 	eachThatWaits(t, func(s *store) {
 		h := s.begin("r", 5)

@@ -14,7 +14,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/fence"
 )
 
-// engine is a database and what the tests say to it.
+// engine is a database with the statements that the tests use on it.
 type engine struct {
 	dialect fence.Dialect
 	open    func(t *testing.T, options string) *sql.DB
@@ -22,14 +22,14 @@ type engine struct {
 	insert  string               // writes a token to a resource
 	read    string               // reads a resource's tokens in the order of their commits
 	stored  string               // reads the token that table %s has stored
-	id      string               // of the session; empty where waiting cannot be seen
-	again   func(err error) bool // the database asks for another try
+	id      string               // reads the session's id; empty if waits is not implemented
+	again   func(err error) bool // reports whether the database asks for another try
 
-	// charsets are driver options under which the server takes a connection's text for
-	// something else than UTF-8, or computes with it in another character set.
+	// charsets are driver options with which the server takes a connection's text for a
+	// character set other than UTF-8, or computes with it in another character set.
 	charsets []string
 
-	// waits tells whether the session with that id waits for a lock.
+	// waits reports whether the session with that id waits for a lock.
 	waits func(ctx context.Context, db *sql.DB, id int64) (bool, error)
 }
 
@@ -37,12 +37,12 @@ type engine struct {
 type setting struct {
 	name    string
 	engine  *engine
-	options string // of the driver
+	options string // for the driver
 	level   sql.IsolationLevel
-	orderly bool // of two transactions none is ever asked to try again
+	orderly bool // the database never asks one of two transactions to try again
 }
 
-// settings are all that a guard promises the same of.
+// settings are all settings in which a guard makes the same promises.
 var settings = []setting{
 	{"postgres/read committed", &postgres, "", sql.LevelReadCommitted, true},
 	{"postgres/repeatable read", &postgres, "", sql.LevelRepeatableRead, false},
@@ -60,7 +60,7 @@ var settings = []setting{
 	{"sqlite/rollback journal immediate", &sqlite, "_pragma=journal_mode(delete)&_txlock=immediate", sql.LevelDefault, false},
 }
 
-// store is tables of its own for one test on one setting.
+// store has the tables of one test on one setting.
 type store struct {
 	*testing.T
 	setting
@@ -75,8 +75,8 @@ var tables atomic.Int64
 // each runs a test on each setting.
 func each(t *testing.T, test func(s *store)) { run(t, settings, test) }
 
-// eachThatWaits leaves SQLite out, where a transaction that meets another is told so
-// at once and does not wait for it.
+// eachThatWaits runs a test on each setting except SQLite's, where a transaction that meets
+// another fails at once and does not wait for it.
 func eachThatWaits(t *testing.T, test func(s *store)) {
 	run(t, slices.DeleteFunc(slices.Clone(settings), func(s setting) bool { return s.engine == &sqlite }), test)
 }
@@ -101,7 +101,7 @@ func newStore(t *testing.T, setting setting) *store {
 		fence: fmt.Sprintf("fence_%d", n), data: fmt.Sprintf("data_%d", n),
 	}
 	t.Cleanup(func() { require.NoError(t, s.db.Close()) })
-	s.db.SetMaxOpenConns(8) // of the servers' 60 and more, with a few tests at once
+	s.db.SetMaxOpenConns(8) // the servers have 60 or more for the tests that run at once
 	s.guard = s.newGuard(s.fence)
 	s.exec(fmt.Sprintf(setting.engine.data, s.data))
 	s.exec("CREATE TABLE side_" + s.data + " (n INT)")
@@ -127,19 +127,19 @@ func (s *store) exec(query string) {
 type holder struct {
 	s     *store
 	conn  *sql.Conn
-	id    int64 // of the session
+	id    int64 // the session's id; 0 if the engine has none
 	tx    *sql.Tx
 	token int64
 	name  string
 }
 
-// holder begins a transaction for a write to the resource, and does not check yet.
+// holder begins a transaction for a write to the resource. It does not call Check.
 func (s *store) holder(resource string, token int64) (h *holder, err error) {
 	h = &holder{s: s, token: token, name: resource}
 	if h.conn, err = s.db.Conn(s.ctx); err != nil {
 		return nil, err
 	}
-	// Before the transaction, whose first statement is to be the test's own.
+	// Read the id before the transaction, whose first statement must be the test's own.
 	if s.engine.id != "" {
 		err = h.conn.QueryRowContext(s.ctx, s.engine.id).Scan(&h.id)
 	}
@@ -153,7 +153,7 @@ func (s *store) holder(resource string, token int64) (h *holder, err error) {
 	return h, nil
 }
 
-// begin is holder where nothing is in its way.
+// begin is like holder, but fails the test if the transaction cannot begin.
 func (s *store) begin(resource string, token int64) *holder {
 	s.Helper()
 	h, err := s.holder(resource, token)
@@ -161,7 +161,7 @@ func (s *store) begin(resource string, token int64) *holder {
 	return h
 }
 
-// look takes a snapshot, at the levels that have one, and touches no resource.
+// look reads without touching a resource. At isolation levels with snapshots it takes one.
 func (h *holder) look() error {
 	var n int
 	return h.tx.QueryRowContext(h.s.ctx, "SELECT count(*) FROM side_"+h.s.data).Scan(&n)
@@ -181,10 +181,11 @@ func (h *holder) commit() error {
 
 func (h *holder) rollback() {
 	defer h.conn.Close()
-	_ = h.tx.Rollback() // fails where the driver has broken the connection, which ends it too
+	_ = h.tx.Rollback() // fails if the driver has broken the connection, which rolls back too
 }
 
-// finish is the rest of a transaction whose check said err, up to its first error.
+// finish completes a transaction whose check returned err: it writes and commits, or rolls back
+// at the first error.
 func (h *holder) finish(err error) error {
 	if err == nil {
 		err = h.write()
@@ -196,7 +197,8 @@ func (h *holder) finish(err error) error {
 	return h.commit()
 }
 
-// try writes in transactions of its own until the database does not ask again.
+// try checks and writes in a new transaction, and repeats that while the database asks for
+// another try.
 func (s *store) try(resource string, token int64) error {
 	for {
 		h, err := s.holder(resource, token)
@@ -209,7 +211,7 @@ func (s *store) try(resource string, token int64) error {
 	}
 }
 
-// written are the tokens of a resource's writes in the order of their commits.
+// written returns the tokens of a resource's writes in the order of their commits.
 func (s *store) written(resource string) (tokens []int64) {
 	s.Helper()
 	rows, err := s.db.QueryContext(s.ctx, fmt.Sprintf(s.engine.read, s.data), resource)
@@ -224,7 +226,7 @@ func (s *store) written(resource string) (tokens []int64) {
 	return tokens
 }
 
-// stored is the token that a resource remembers, 0 for none.
+// stored returns the token that a resource remembers, or 0 if there is none.
 func (s *store) stored(resource string) (token int64) {
 	s.Helper()
 	err := s.db.QueryRowContext(s.ctx, fmt.Sprintf(s.engine.stored, s.fence), resource).Scan(&token)
@@ -235,7 +237,7 @@ func (s *store) stored(resource string) (token int64) {
 	return token
 }
 
-// awaitWait returns when the holder's session waits for a lock.
+// awaitWait waits until the holder's session waits for a lock.
 func (s *store) awaitWait(h *holder) {
 	s.Helper()
 	require.NoError(s, poll(s.ctx, func() error {

@@ -11,11 +11,11 @@ import (
 	sqlitedriver "modernc.org/sqlite"
 )
 
-// A statement that fails behind a check can end the transaction on the server, while
-// the sql.Tx goes on with each statement for itself: a write that then follows, instead
-// of the rollback that Check asks for, lands after that of a newer holder. PostgreSQL
-// refuses it. If a database or driver gets better at this, Check's documentation can
-// say so.
+// A statement that fails after a check can end the transaction on the server, while the sql.Tx
+// goes on and commits each further statement on its own. If the holder then writes, instead of
+// rolling back as Check asks for, its write lands after that of a newer holder. PostgreSQL
+// refuses such a write. If another database or driver does so too, update Check's
+// documentation.
 func TestCheckDoesNotOutliveAFailedStatement(t *testing.T) {
 	fail := map[*engine]func(*store, *holder){
 		&postgres: func(s *store, h *holder) {
@@ -48,13 +48,13 @@ func TestCheckDoesNotOutliveAFailedStatement(t *testing.T) {
 				continue
 			}
 			require.NoError(s, older.write())
-			_ = older.commit() // SQLite's driver finds no transaction to commit
+			_ = older.commit() // with SQLite there is no transaction to commit
 			require.Equal(s, []int64{first + 1, first}, s.written(resource), "what the documentation warns of")
 		}
 	})
 }
 
-// deadlock makes the holder's transaction a deadlock's victim.
+// deadlock makes the holder's transaction the victim of a deadlock.
 func deadlock(s *store, h *holder) {
 	s.Helper()
 	s.exec("DELETE FROM side_" + s.data)
@@ -90,7 +90,7 @@ func cancelled(s *store, h *holder) {
 	require.Error(s, err)
 }
 
-// cancels are what SQLite's function cancel_test calls, by their names.
+// cancels holds the functions that cancel_test, a function in SQLite, calls by name.
 var cancels sync.Map
 
 func init() {

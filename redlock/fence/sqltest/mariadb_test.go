@@ -22,8 +22,8 @@ var mariadb = engine{
 	stored:  `SELECT token FROM %s WHERE resource = ?`,
 	id:      `SELECT CONNECTION_ID()`,
 	waits: func(ctx context.Context, db *sql.DB, id int64) (bool, error) {
-		// innodb_trx would be a table, but one that shows what it did 100 ms ago, and for
-		// as long as it is asked more often than that.
+		// The table innodb_trx has the same facts, but is updated only when nobody has read it
+		// for 100 ms.
 		var kind, name, status string
 		err := db.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &status)
 		for transaction := range strings.SplitSeq(status, "---TRANSACTION ") {
@@ -35,7 +35,7 @@ var mariadb = engine{
 	},
 	again: func(err error) bool {
 		var e *mysql.MySQLError
-		// Deadlock; record has changed since last read (innodb_snapshot_isolation).
+		// 1213: deadlock. 1020: record has changed since last read (innodb_snapshot_isolation).
 		return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1020)
 	},
 	charsets: []string{
@@ -44,7 +44,7 @@ var mariadb = engine{
 	},
 }
 
-// startMariaDB starts a server that keeps its data in no safe place.
+// startMariaDB starts a server whose data need not survive a crash.
 func startMariaDB() (*server, func(string) *sql.DB, error) {
 	const install = "apt-get install mariadb-server-core mariadb-client-core, or brew install mariadb"
 	installer, err := find("mariadb-install-db", install)

@@ -11,18 +11,18 @@ import (
 	"github.com/quorumlock/redlock/redlock/fence"
 )
 
-// duel is two transactions of one resource that are open at the same time. The
-// first has checked and written when the second begins; it may have been paused.
+// duel is two transactions on one resource that are open at the same time. When the second
+// begins, the first has checked and written, and may have been paused.
 type duel struct {
-	before        int64 // the token stored before; 0 for the first write of all
-	first, second int64
-	rollback      bool // the first one, instead of its commit
-	looked        bool // the second has a snapshot of before the first one's end
+	before        int64 // the token stored before; 0 if there is none
+	first, second int64 // the tokens of the two transactions
+	rollback      bool  // the first rolls back instead of committing
+	looked        bool  // the second has a snapshot from before the first one's end
 }
 
-// The heart of it: a holder that has checked and commits late, or a newer one whose
-// commit is under way when an older one checks. Whoever is second waits, or is asked
-// to try again; it is judged by what the first has committed.
+// TestTwoHolders tests the central promise. An older holder has checked and commits late, or a
+// newer one is committing while an older one checks. The second transaction waits, or is asked
+// to try again, and is judged by what the first has committed.
 func TestTwoHolders(t *testing.T) {
 	each(t, func(s *store) {
 		for _, before := range []int64{0, 5} {
@@ -95,8 +95,8 @@ func (s *store) fight(d duel) {
 	require.Equal(s, want, s.written(name), name)
 }
 
-// A transaction that has read before its check sees the world of then, in which the
-// newer token does not exist.
+// A transaction that has read before its check has an old snapshot, in which the newer token
+// does not exist.
 func TestSnapshotFromBeforeTheNewerHolder(t *testing.T) {
 	each(t, func(s *store) {
 		require.NoError(s, s.try("r", 5))
@@ -122,8 +122,8 @@ func TestSnapshotFromBeforeTheNewerHolder(t *testing.T) {
 	})
 }
 
-// Many first writes of one resource, all of which wait for one that does not happen.
-// What is left of it may make a deadlock of them: that is an error, and no wrong order.
+// Many first writes of one resource wait for one that is rolled back. Its remains may cause a
+// deadlock among them, which is an error, but never a wrong order.
 func TestFirstWritesAfterARollback(t *testing.T) {
 	eachThatWaits(t, func(s *store) {
 		nobody := s.begin("r", 9)

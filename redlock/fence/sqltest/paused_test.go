@@ -14,9 +14,9 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// The paused client of "How to do distributed locking", end to end: A has the lock
-// and is paused for longer than that lasts; B gets the lock and writes; A goes on
-// where it was, sure of its lock, and its write is refused.
+// TestPausedClient is the paused client of "How to do distributed locking", end to end. A has
+// the lock and is paused for longer than the lock lasts. B gets the lock and writes. A goes on,
+// still believes that it has the lock, and its write is refused.
 //
 // https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 func TestPausedClient(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPausedClient(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, locks.Close()) })
 		return locks
 	}
-	// To a process that is paused no time passes.
+	// No time passes for a paused process.
 	a, b := client(clock.Skewed(clock.System(), 1e-6, 0)), client(nil)
 
 	db := openSQLite(t, "_pragma=busy_timeout(10000)")
@@ -60,7 +60,7 @@ func TestPausedClient(t *testing.T) {
 	require.Greater(t, lockB.FencingToken(), lockA.FencingToken())
 	require.NoError(t, save(lockB.Context(), db, guard, lockB, "B's"))
 
-	// A goes on. Nothing has told it yet.
+	// A goes on. It has not noticed the loss yet.
 	require.NoError(t, lockA.Context().Err())
 	err = save(lockA.Context(), db, guard, lockA, "A's second")
 	require.ErrorIs(t, err, fence.ErrStaleToken)
@@ -76,7 +76,7 @@ func TestPausedClient(t *testing.T) {
 	require.NoError(t, lockB.Release(ctx))
 }
 
-// save is what a holder does to write: check and write in one transaction.
+// save writes as a holder should: it checks and writes in one transaction.
 func save(ctx context.Context, db *sql.DB, guard *fence.Guard, lock *redlock.Lock, text string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

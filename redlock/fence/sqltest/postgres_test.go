@@ -17,7 +17,7 @@ var postgres = engine{
 	open:    launch(startPostgres),
 	data:    `CREATE TABLE %s (id BIGSERIAL PRIMARY KEY, resource TEXT NOT NULL, token BIGINT NOT NULL)`,
 	insert:  `INSERT INTO %s (resource, token) VALUES ($1, $2)`,
-	// In the order of commits, as the server itself has noted them.
+	// Sorts by the time of commit that the server itself has recorded.
 	read:   `SELECT token FROM %s WHERE resource = $1 ORDER BY pg_xact_commit_timestamp(xmin), id`,
 	stored: `SELECT token FROM %s WHERE resource = $1`,
 	id:     `SELECT pg_backend_pid()`,
@@ -33,7 +33,7 @@ var postgres = engine{
 	charsets: []string{" client_encoding=LATIN1", " client_encoding=WIN1251"},
 }
 
-// startPostgres starts a server that keeps its data in no safe place.
+// startPostgres starts a server whose data need not survive a crash.
 func startPostgres() (*server, func(string) *sql.DB, error) {
 	initdb, err := find("initdb", "apt-get install postgresql, or brew install postgresql",
 		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
@@ -58,7 +58,7 @@ func startPostgres() (*server, func(string) *sql.DB, error) {
 	}
 	db := open("")
 	defer db.Close()
-	// A socket in a directory of our own, and no port that somebody else may have.
+	// Listen on a socket in our own directory, and on no port, which another program may use.
 	err = s.start(filepath.Join(filepath.Dir(initdb), "postgres"), []string{
 		"-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=60",
 		"-c", "fsync=off", "-c", "shared_buffers=32MB", "-c", "track_commit_timestamp=on",

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// quit ends PostgreSQL's main process and all it has started, at once, and MariaDB
-// as well. The next start would have to recover; there is none.
+// quit ends PostgreSQL's main process, with all that it has started, and MariaDB at once. The
+// next start would have to recover the data, but there is none.
 const quit = syscall.SIGQUIT
 
-// limit runs a program as nobody if we are root, and ends it with us.
+// limit makes a program run as user nobody if we are root, and end when we end.
 func limit(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: quit, Credential: credential()}
 }

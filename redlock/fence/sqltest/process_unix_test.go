@@ -4,7 +4,7 @@ package sqltest
 
 import "syscall"
 
-// credential is nil if we are not root.
+// credential returns the user to run servers as, or nil if we are not root.
 func credential() *syscall.Credential {
 	uid, gid, ok := servant()
 	if !ok {

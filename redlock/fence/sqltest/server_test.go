@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// patience is longer than anything here takes on a loaded machine.
+// patience is longer than any test takes on a loaded machine.
 const patience = 40 * time.Second
 
-// server is a database server of this test binary.
+// server is a database server that this test binary has started.
 type server struct {
-	dir  string // its own, with its socket
+	dir  string // the server's own directory, with its socket
 	log  output
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has been waited for
 }
 
-// servers are stopped when all tests are through.
+// servers are stopped when all tests have ended.
 var servers struct {
 	sync.Mutex
 	all []*server
@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 
 // newServer makes the directory of a server. On an error nothing is left.
 func newServer() (*server, error) {
-	// Not the test's own directory: its name would make the path of a socket too
-	// long, and only root may pass.
+	// Do not use the test's own directory: its name would make the path of a socket too long,
+	// and only root may enter it.
 	dir, err := os.MkdirTemp("", "fence-")
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func find(program, install string, patterns ...string) (path string, err error) 
 	return "", fmt.Errorf("no %s in PATH or %v; sh .ci/test installs it, or: %s", program, patterns, install)
 }
 
-// servant is who runs the servers if we are root, as whom they refuse to run.
+// servant returns the ids of user nobody if we are root, as the servers refuse to run as root.
 func servant() (uid, gid int, ok bool) {
 	if os.Geteuid() != 0 {
 		return 0, 0, false
@@ -93,7 +93,7 @@ func servant() (uid, gid int, ok bool) {
 func (s *server) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
-	// Nothing of the caller's settings; no locale but C.
+	// Pass on no settings of the caller's, and no locale but C.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + s.dir, "LC_ALL=C"}
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
 	limit(cmd)
@@ -108,9 +108,9 @@ func (s *server) run(program string, args ...string) error {
 	return nil
 }
 
-// start starts the server and returns when db answers. The process is started and
-// waited for on a thread of its own that lasts as long: on Linux it is the thread
-// whose end ends the process, so that none survives a killed test.
+// start starts the server and returns when db answers. A thread of its own starts the process
+// and waits for it: on Linux the end of that thread ends the process, so that no server
+// survives a killed test.
 func (s *server) start(program string, args []string, db *sql.DB) error {
 	s.cmd = s.command(program, args...)
 	s.done = make(chan struct{})
@@ -122,7 +122,7 @@ func (s *server) start(program string, args []string, db *sql.DB) error {
 		err := s.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = s.cmd.Wait() // how it ended is in the log
+			_ = s.cmd.Wait() // the log shows how it ended
 		}
 	}()
 	if err := <-started; err != nil {
@@ -144,7 +144,7 @@ func (s *server) start(program string, args []string, db *sql.DB) error {
 	return nil
 }
 
-// stop ends the process by its own id, and removes all that it had.
+// stop ends the process and removes its directory.
 func (s *server) stop() {
 	if s.cmd != nil && s.cmd.Process != nil {
 		_ = s.cmd.Process.Signal(quit)
@@ -158,7 +158,7 @@ func (s *server) stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// launch makes a server once for all tests; a failure is every test's.
+// launch makes a server once for all tests. If that fails, each of these tests fails.
 func launch(make func() (*server, func(options string) *sql.DB, error)) func(t *testing.T, options string) *sql.DB {
 	once := sync.OnceValues(func() (func(string) *sql.DB, error) {
 		s, open, err := make()
@@ -182,11 +182,11 @@ func launch(make func() (*server, func(options string) *sql.DB, error)) func(t *
 	}
 }
 
-// final marks an error that waiting does not cure.
+// final marks an error after which poll must not try again.
 type final struct{ error }
 
-// poll tries again, at short intervals, until it is true or ctx ends: there is no
-// event for a server that begins to answer, or for a session that begins to wait.
+// poll repeats try at short intervals until it succeeds, fails with a final error, or ctx ends.
+// It polls because no event reports that a server begins to answer, or a session to wait.
 func poll(ctx context.Context, try func() error) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -204,7 +204,7 @@ func poll(ctx context.Context, try func() error) error {
 	}
 }
 
-// output is what a server prints.
+// output collects the text that a server prints.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -26,7 +26,7 @@ var sqlite = engine{
 	},
 }
 
-// openSQLite opens a file of the test's own, by several connections.
+// openSQLite opens a database file of the test's own, for several connections.
 func openSQLite(t *testing.T, options string) *sql.DB {
 	t.Helper()
 	file := url.URL{Scheme: "file", Opaque: filepath.Join(t.TempDir(), "data.sqlite"), RawQuery: options + "&_pragma=synchronous(off)"}

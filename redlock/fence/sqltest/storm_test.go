@@ -14,17 +14,17 @@ import (
 	"github.com/quorumlock/redlock/redlock/fence"
 )
 
-// outcome is one committed write, with the moments, counted by all goroutines
-// together, right before and right after its commit.
+// outcome is one committed write. from and till are the counts of a counter that all goroutines
+// share, right before and right after the commit.
 type outcome struct {
 	resource   string
 	token      int64
 	from, till int64
 }
 
-// Many holders, most of them late, on few resources. Two judges, of which neither
-// knows how the guard works: the order in which the database committed the writes, and
-// what the writers saw: no commit began after that of a higher token had ended.
+// TestStorm runs many holders, most of them late, on few resources. Two checks, which do not know
+// how the guard works, judge the result: the order in which the database committed the writes,
+// and what the writers saw. No commit may begin after the commit of a higher token has ended.
 func TestStorm(t *testing.T) {
 	patient := slices.Clone(settings)
 	for i := range patient {
@@ -96,7 +96,7 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// storm is one try of a write.
+// storm tries a write once.
 func (s *store) storm(o *outcome, look bool, moments *atomic.Int64) error {
 	h, err := s.holder(o.resource, o.token)
 	if err != nil {
