@@ -124,7 +124,7 @@ func (r *Redlock) acquire(ctx context.Context, key string, ttl time.Duration, pl
 			w.begin(r.backoff)
 		}
 		r.turns.queue(key, w)
-		r.ears.begin(w)
+		r.subscriber.Begin(w.name, w)
 	}
 	return r.queueUp(ctx, w, ttl, failed, left)
 }
@@ -137,7 +137,7 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 			left.gone()
 		}
 	}()
-	hears := func(node int) bool { return r.ears.hears(node, w) }
+	hears := func(node int) bool { return r.subscriber.Subscribed(node, w.name) }
 	now := r.cfg.Clock.Now
 	timer := r.cfg.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -150,7 +150,7 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 				return nil, err
 			}
 		case stand:
-			r.ears.tune(w)
+			r.subscriber.Subscribe(w.name)
 			w.stand(step.nodes)
 		case probe:
 			if err := r.await(ctx, failed, r.unprompted, nil); err != nil {
@@ -179,7 +179,7 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 					return nil, err
 				}
 			}
-			r.ears.tune(w)
+			r.subscriber.Subscribe(w.name)
 			lock, tried, err := r.attempt(ctx, w.key, ttl, w, w.value, true)
 			if !step.prompted {
 				r.unprompted <- struct{}{}
@@ -207,7 +207,7 @@ func (r *Redlock) queueUp(ctx context.Context, w *wait, ttl time.Duration, faile
 			}
 			failed = now
 			r.turns.failed(w.key, now.Reason)
-			w.tried(now.Reason, step.prompted, r.backoff, r.ears.fresh())
+			w.tried(now.Reason, step.prompted, r.backoff, r.subscriber.Young())
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (l *Lock) end(cause error) bool {
 	}
 	l.setCause(cause)
 	l.r.scheduler.Remove(l)
-	l.listenNoMore()
+	l.unwatch()
 	return true
 }
 

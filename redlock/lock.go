@@ -42,7 +42,7 @@ type Lock struct {
 	cancelDo context.CancelCauseFunc // ends the context of the function that Do runs
 
 	keepAlive bool
-	notice    *notice // nil until the first renewal
+	forced    *forced // nil until the first renewal
 
 	wait   *wait // that it was won with; nil: none
 	passed bool  // its line goes on; the turns', under their lock

@@ -93,9 +93,9 @@ func (w *wait) doubt(until time.Time) {
 	}
 }
 
-// woken takes a node's message that the key is ours to take. It reports false if the node
+// Woken takes a node's message that the key is ours to take. It reports false if the node
 // ought to know that we do not wait any more.
-func (w *wait) woken(node int, ticket int64) bool {
+func (w *wait) Woken(node int, ticket int64) bool {
 	now := w.r.cfg.Clock.Now()
 	w.mu.Lock()
 	if w.gaveUp(ticket) || w.past(now) {
@@ -113,9 +113,9 @@ func (w *wait) woken(node int, ticket int64) bool {
 	return true
 }
 
-// second takes a node's message that we are behind somebody whom it has woken, and has us
+// Second takes a node's message that we are behind somebody whom it has woken, and has us
 // look when its time is over: it may be dead, and nobody else may come.
-func (w *wait) second(ticket int64) {
+func (w *wait) Second(ticket int64) {
 	at := w.r.cfg.Clock.Now().Add(yield + inOrder)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,10 +137,15 @@ func (w *wait) Left(ticket int64) bool {
 // one; mu is held.
 func (w *wait) gaveUp(ticket int64) bool { return w.phase == outside || ticket < w.first }
 
+// lateFor is how long after its end the messages for a wait are taken to have crossed with what
+// ended it, which has told all nodes. A later message shows that its node was not reached.
+const lateFor = time.Second
+
 // past reports that no message of a node can be late any more; mu is held.
 func (w *wait) past(now time.Time) bool { return !w.ended.IsZero() && now.Sub(w.ended) >= lateFor }
 
-func (w *wait) forgotten(now time.Time) bool {
+// Over reports that no message for the wait can arrive any more.
+func (w *wait) Over(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.past(now)
@@ -161,9 +166,9 @@ func (w *wait) owes(until time.Time, places ...[]bool) {
 	w.owed = until
 }
 
-// lost takes note that we cannot be woken by a node any more, and have to ask it for a
+// Unsubscribed takes note that we cannot be woken by a node any more, and have to ask it for a
 // place when we can again.
-func (w *wait) lost(node int) {
+func (w *wait) Unsubscribed(node int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &w.nodes[node]
@@ -171,9 +176,9 @@ func (w *wait) lost(node int) {
 	w.signal()
 }
 
-// found takes note that we can be woken by a node. What it was asked before that may
+// Subscribed takes note that we can be woken by a node. What it was asked before that may
 // have dropped us since.
-func (w *wait) found(node int) {
+func (w *wait) Subscribed(node int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &w.nodes[node]
@@ -226,7 +231,7 @@ func (w *wait) QueueDenied(node int, err error) {
 	w.nodes[node].plain = true
 	w.mu.Unlock()
 	if err != nil {
-		w.r.ears.refused(node, err)
+		w.r.subscriber.Denied(node, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
@@ -10,8 +11,8 @@ import (
 // newcomer is the sender of an operation that takes no queue entry, and a free key only if the
 // queue is empty.
 func (r *Redlock) newcomer(name string) *protocol.Entry {
-	who, sharded := r.names(name)
-	return &protocol.Entry{Name: who, ShardName: sharded, Ticket: protocol.NoTicket}
+	single, sharded := r.subscriber.Name(name)
+	return &protocol.Entry{Name: single, ShardName: sharded, Ticket: protocol.NoTicket}
 }
 
 // observer hears the replies to operations that no wait hears.
@@ -32,6 +33,13 @@ func (observer) QueueDenied(int, error) {}
 func (r *Redlock) removeDead(node int, op *protocol.Operation) {
 	name := op.NodeKey.(string)
 	r.leaveAt(node, op.Key, name, r.newcomer(name), r.cfg.Clock.Now().Add(leaveFor))
+}
+
+// leave has a node remove the client's entry with this ticket.
+func (r *Redlock) leave(node int, nodeKey string, ticket int64) {
+	single, sharded := r.subscriber.Name(nodeKey)
+	entry := &protocol.Entry{Name: single, ShardName: sharded, Ticket: protocol.TicketText(ticket)}
+	r.leaveAt(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, entry, time.Time{})
 }
 
 // leaveAt has one node give up the sender's entry in the queue for a key. It is repeated until

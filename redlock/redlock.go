@@ -18,6 +18,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
+	"github.com/quorumlock/redlock/redlock/internal/wakeup"
 )
 
 // Redlock hands out locks that a majority of independent Redis masters agrees
@@ -37,7 +38,7 @@ type Redlock struct {
 	tokens    tokens
 	retention any // int64: milliseconds for which fences are kept
 
-	ears       *ears
+	subscriber *wakeup.Subscriber
 	tickets    tickets
 	told       told
 	foreigners foreigners
@@ -124,10 +125,13 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redlock: Config.Rand: %w", err)
 	}
-	r.ears = newEars(r, strings.ReplaceAll(id, "-", "")[:idLength])
+	r.subscriber = wakeup.New(wakeup.Config{
+		ID: strings.ReplaceAll(id, "-", "")[:idLength], Nodes: r.nodes,
+		NodeTimeout: cfg.NodeTimeout, Clock: cfg.Clock, Log: r.log, Leave: r.leave,
+	})
 
 	carriers := make([]quorum.Carrier[protocol.Operation], len(r.nodes))
-	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.ears.renew)
+	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.subscriber.Renew)
 	for i, n := range r.nodes {
 		n.Identify(func(addr string) *voter.Server { return r.guard.Server(i, n.Addr, addr) })
 		carriers[i] = n
@@ -172,7 +176,7 @@ func (r *Redlock) Close() error {
 	defer close(r.ended)
 
 	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
-	r.ears.close()
+	r.subscriber.Close()
 	var releases []*quorum.Round[protocol.Operation]
 	for _, l := range r.scheduler.Stop() {
 		if round := l.letGo(ErrClosed); round != nil {
@@ -183,7 +187,7 @@ func (r *Redlock) Close() error {
 		round.Wait(context.Background())
 	}
 	r.group.Close(r.cfg.NodeTimeout)
-	r.ears.wait()
+	r.subscriber.Wait()
 	r.log.Close(r.cfg.Clock)
 
 	var errs []error
@@ -195,14 +199,6 @@ func (r *Redlock) Close() error {
 
 // idLength is how much of a UUID tells the Redlocks apart that wait for one key: 60 bits.
 const idLength = 16
-
-// names are ours in the queue for a key; see stance.
-func (r *Redlock) names(name string) (who, sharded any) {
-	if r.clustered {
-		sharded = protocol.ShardChannel(r.ears.id, name) + " " + name
-	}
-	return r.ears.id + " " + name, sharded
-}
 
 var errNotMade = errors.New("redlock: not made by New or Open")
 

@@ -52,8 +52,8 @@ func (l *Lock) renew() {
 	l.mu.Lock()
 	ttl := l.ttl
 	if l.cause == nil {
-		l.listen()
-		l.asks()
+		l.watch()
+		l.renewing()
 	}
 	l.mu.Unlock()
 	_, err := l.startExtend(ttl, false, func(round *quorum.Round[protocol.Operation]) {

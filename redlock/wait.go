@@ -95,7 +95,7 @@ func (r *Redlock) newWait(key string) *wait {
 	}
 	w.first = w.ticket
 	w.foreign.seen = r.foreigners.known(name, now)
-	w.who, w.sharded = r.names(name)
+	w.who, w.sharded = r.subscriber.Name(name)
 	return w
 }
 
@@ -110,7 +110,7 @@ func (w *wait) entry(value string) *protocol.Entry {
 // those that refused, as the release that woke us is still on its way there, we stand on:
 // when it arrives the lock grows, and when the lock is released the place is given up.
 func (w *wait) won(lock *Lock) {
-	w.r.ears.end(w)
+	w.r.subscriber.End(w.name, w)
 	w.mu.Lock()
 	w.phase, w.lock = over, lock
 	var late []bool
@@ -137,7 +137,7 @@ func (w *wait) only(nodes []bool, node int) []bool {
 // giveUp ends the wait without the lock.
 func (w *wait) giveUp() {
 	w.finish()
-	w.r.ears.end(w)
+	w.r.subscriber.End(w.name, w)
 	w.leave(w.value)
 }
 

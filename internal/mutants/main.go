@@ -5,6 +5,7 @@
 //
 //	go run ./internal/mutants                  all of them
 //	go run ./internal/mutants quorum-too-small one
+//	go run ./internal/mutants -seeds 0         only build each
 //	go run ./internal/mutants -part 2/3        every third of them, from the second on
 //	go run ./internal/mutants -write docs/testing.md
 //
@@ -29,7 +30,7 @@ import (
 )
 
 func main() {
-	seeds := flag.Int("seeds", 300, "how many seeds a bug has to be found in")
+	seeds := flag.Int("seeds", 300, "how many seeds a bug has to be found in; 0: only build each bug")
 	jobs := flag.Int("jobs", 2, "how many are hunted at a time")
 	write := flag.String("write", "", "put the table into this `file`, between its marks")
 	part := flag.String("part", "1/1", "which `part` of the table, of how many")
@@ -132,6 +133,10 @@ func hunt(ctx context.Context, root string, m mutant, seeds int) (catch, error) 
 		return catch{mutant: m}, err
 	}
 	defer os.RemoveAll(dir)
+	if seeds == 0 {
+		_, err := m.build(ctx, root, dir)
+		return catch{mutant: m, seed: 1, how: "builds"}, err
+	}
 	if m.test != "" {
 		failed, err := m.fails(ctx, root, dir)
 		if !failed {

@@ -89,13 +89,13 @@ const (
 	queue     = "redlock/internal/protocol/queue.lua"
 	wake      = "redlock/internal/protocol/wake.lua"
 	waits     = "redlock/wait.go"
-	ear       = "redlock/ear.go"
-	ears      = "redlock/ears.go"
-	shards    = "redlock/shards.go"
+	ear       = "redlock/internal/wakeup/subscription.go"
+	ears      = "redlock/internal/wakeup/subscriber.go"
+	shards    = "redlock/internal/wakeup/shards.go"
 	tickets   = "redlock/tickets.go"
 	nexts     = "redlock/next.go"
 	news      = "redlock/news.go"
-	notices   = "redlock/notice.go"
+	notices   = "redlock/broken.go"
 )
 
 func one(file, old, new string) []edit { return []edit{{file, old, new}} }
@@ -155,7 +155,7 @@ var locking = []bug{
 		"until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Decided().Add(ttl - l.r.cfg.Drift.Of(ttl))")},
 	{"top-up-steals", "a top-up overwrites another client's key", one(wire,
 		"		return\n	}\n	w.number.SetVal(nil)\n",
-		"		if c.kind == protocol.TopUp {\n			a[3] = \"get\"\n		}\n		return\n	}\n	w.number.SetVal(nil)\n")},
+		"		if c.Kind == protocol.TopUp {\n			a[3] = \"get\"\n		}\n		return\n	}\n	w.number.SetVal(nil)\n")},
 	{"renewal-after-release", "a lock is still renewed after its release", []edit{
 		{lifecycle, "	if cause := l.cause; cause != nil {\n		l.mu.Unlock()", "	if cause := l.cause; cause != nil && cause != ErrReleased {\n		l.mu.Unlock()"},
 		{lifecycle, "	if l.cause == nil && !now.Before(l.until) {", "	if l.cause == nil && !now.Before(l.until) && !l.released {"},

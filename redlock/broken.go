@@ -1,0 +1,80 @@
+package redlock
+
+import (
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+)
+
+// forced is what nodes have reported of a kept lock that ForceRelease breaks. The lock's mu
+// guards it.
+type forced struct {
+	digest  protocol.Digest
+	deleted []bool    // nodes that have deleted the key since the last renewal began
+	sum     int       // how many
+	next    time.Time // no renewal for the sake of messages before that
+}
+
+// watch has nodes report when ForceRelease breaks the lock. It is called with each renewal, from
+// the first on: a lock that is held for less than a third of its ttl costs nothing. With a
+// Cluster each renewal looks for the shard again, as the key's slot may have moved. The caller
+// holds mu.
+func (l *Lock) watch() {
+	first := l.forced == nil
+	if first {
+		l.forced = &forced{digest: protocol.DigestOf(l.value), deleted: make([]bool, len(l.r.nodes))}
+	}
+	if first || l.r.clustered {
+		l.r.subscriber.WatchLock(l.forced.digest, l.name.(string), l.broken)
+	}
+}
+
+// unwatch ends what watch began. The caller holds mu.
+func (l *Lock) unwatch() {
+	if l.forced != nil {
+		l.r.subscriber.UnwatchLock(l.forced.digest)
+	}
+}
+
+// broken records a node's report that it has deleted the lock's key.
+func (l *Lock) broken(node int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f := l.forced; l.cause == nil && !f.deleted[node] {
+		f.deleted[node] = true
+		f.sum++
+		l.hasten()
+	}
+}
+
+// renewing records that a renewal is about to be sent, which will find what was reported before.
+// Renewals for the sake of messages are apart by as much as those that found no quorum, so that
+// a flood of messages does not cause a flood of renewals. The caller holds mu.
+func (l *Lock) renewing() {
+	if f := l.forced; f.sum > 0 {
+		clear(f.deleted)
+		f.sum, f.next = 0, l.r.cfg.Clock.Now().Add(minRetry)
+	}
+}
+
+// hasten renews the lock sooner if nodes have deleted its key. Once so many have that no
+// majority can be left, the renewal is due now, and finds the lock lost. An earlier renewal could
+// overtake ForceRelease on its way to the others, win, and put the key back where it was deleted.
+// But a message can be lost. So after the time that the others have had to answer ForceRelease,
+// one message is enough. If a renewal is under way, another one follows it. The caller holds mu.
+func (l *Lock) hasten() {
+	f := l.forced
+	if f == nil || f.sum == 0 {
+		return
+	}
+	nodes := len(l.r.nodes)
+	due := l.r.cfg.Clock.Now()
+	if f.sum <= nodes-quorum.Size(nodes) {
+		due = due.Add(min(l.r.cfg.NodeTimeout, defaultNodeTimeout))
+	}
+	if due.Before(f.next) {
+		due = f.next
+	}
+	l.r.scheduler.RenewBy(l, due)
+}

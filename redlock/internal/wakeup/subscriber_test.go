@@ -1,0 +1,182 @@
+package wakeup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/redlock/internal/asynclog"
+	"github.com/quorumlock/redlock/redlock/internal/conn"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// oneShard is a client of a Cluster of one shard, which is the master at *shard: "0" and so
+// on. The masters know no sharded channels, so that all channels are plain ones.
+func oneShard(masters *redlocktest.Masters, shard *string) *redis.ClusterClient {
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: *shard + ":1"}}}}, nil
+		},
+		NewClient: func(opt *redis.Options) *redis.Client {
+			which, _, _ := strings.Cut(opt.Addr, ":")
+			i, _ := strconv.Atoi(which)
+			path := masters.Master(i).Path()
+			return path.Client(func(o *redis.Options) {
+				dial := o.Dialer
+				o.Addr = opt.Addr
+				o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					conn, err := dial(ctx, network, addr)
+					return plainChannels{conn}, err
+				}
+			})
+		},
+	})
+}
+
+// plainChannels is a connection on which SSUBSCRIBE is SUBSCRIBE.
+type plainChannels struct{ net.Conn }
+
+func (c plainChannels) Write(p []byte) (int, error) {
+	_, err := c.Conn.Write(bytes.ReplaceAll(p, []byte("$10\r\nssubscribe"), []byte("$9\r\nsubscribe")))
+	return len(p), err
+}
+
+// subscriberOf is a Subscriber to nodes, in virtual time.
+func subscriberOf(t *testing.T, clients ...redis.UniversalClient) *Subscriber {
+	cfg := Config{ID: "0123456789abcdef", NodeTimeout: 200 * time.Millisecond, Clock: clock.System(), Log: asynclog.New(nil), Leave: func(int, string, int64) {}}
+	for _, c := range clients {
+		n, err := conn.NewNode(c, conn.Config{NodeTimeout: cfg.NodeTimeout, Clock: cfg.Clock})
+		require.NoError(t, err)
+		cfg.Nodes = append(cfg.Nodes, n)
+	}
+	return New(cfg)
+}
+
+// waiter counts what it is told of each node.
+type waiter struct{ found, lost [2]int }
+
+func (w *waiter) Subscribed(node int)   { w.found[node]++ }
+func (w *waiter) Unsubscribed(node int) { w.lost[node]++ }
+func (*waiter) Woken(int, int64) bool   { return true }
+func (*waiter) Second(int64)            {}
+func (*waiter) Over(time.Time) bool     { return true }
+
+// A Cluster's channel is that of some waits, a single server's that of all. What happens to a
+// channel is reported to its own waits, and to no other.
+func TestSubscriberTellsTheWaitsOfAChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 2)
+		shard := "1"
+		client := oneShard(masters, &shard)
+		defer func() { assert.NoError(t, client.Close()) }()
+		s := subscriberOf(t, masters.Master(0).Client(), client)
+		defer func() { s.Close(); s.Wait() }()
+
+		keys := []string{"{user:1}:orders", "{user:1}:carts", "{user:2}:orders"}
+		waits := map[string]*waiter{}
+		for _, key := range keys {
+			waits[key] = &waiter{}
+			s.Begin(key, waits[key])
+		}
+		told := func(node int, key string) (all []string) {
+			synctest.Wait() // for what the subscriptions have to report
+			for _, w := range waits {
+				w.lost[node] = 0
+			}
+			s.lost(node, s.sources[node].channel(key))
+			for _, key := range keys {
+				if waits[key].lost[node] > 0 {
+					all = append(all, key)
+				}
+			}
+			return all
+		}
+		assert.Equal(t, keys, told(0, keys[0]), "a single server has one channel")
+		assert.Equal(t, keys[:2], told(1, keys[0]), "of one slot")
+		assert.Equal(t, keys[2:], told(1, keys[2]))
+		s.End(keys[0], waits[keys[0]])
+		assert.Equal(t, keys[1:2], told(1, keys[0]))
+		for _, key := range keys {
+			s.End(key, waits[key])
+		}
+		assert.Empty(t, s.on, "channels without waits")
+	})
+}
+
+// A Cluster's client learns of another master, and the one before it lives on without having
+// heard of that. The subscription is to the master that operations go to.
+func TestSubscriberFollowsTheMasterOfASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 2)
+		shard := "0"
+		client := oneShard(masters, &shard)
+		defer func() { assert.NoError(t, client.Close()) }()
+		s := subscriberOf(t, client)
+		defer func() { s.Close(); s.Wait() }()
+		w := &waiter{}
+		s.Begin("key", w)
+		synctest.Wait()
+		require.True(t, s.Subscribed(0, "key"))
+		channel := s.sharded("key")
+		subscribers := func() (all []int) {
+			for _, m := range masters.All() {
+				all = append(all, m.Miniredis().PubSubNumSub(channel)[channel])
+			}
+			return all
+		}
+		require.Equal(t, []int{1, 0}, subscribers())
+		require.Zero(t, w.lost[0])
+
+		shard = "1"
+		client.ReloadState(t.Context())
+		time.Sleep(time.Second)
+		s.Subscribe("key") // as a wait does whenever it asks
+		synctest.Wait()
+		assert.True(t, s.Subscribed(0, "key"))
+		assert.Equal(t, []int{0, 1}, subscribers())
+		assert.Positive(t, w.lost[0], "the new master has no entry of the wait")
+		s.End("key", w)
+	})
+}
+
+// A Cluster's master gets a new address again and again, as a Kubernetes pod does. The
+// subscriptions do not grow in number.
+func TestSubscriberForgetsTheMastersThatLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 1)
+		port := 0
+		client := redis.NewClusterClient(&redis.ClusterOptions{
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				addr := fmt.Sprintf("pod:%d", port)
+				return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+			},
+			NewClient: func(opt *redis.Options) *redis.Client {
+				return masters.Master(0).Client(func(o *redis.Options) { o.Addr = opt.Addr })
+			},
+		})
+		defer func() { assert.NoError(t, client.Close()) }()
+		s := subscriberOf(t, client)
+		defer func() { s.Close(); s.Wait() }()
+		at := s.sources[0].(*shards)
+		for port = range 50 {
+			client.ReloadState(t.Context())
+			time.Sleep(500 * time.Millisecond)
+			s.Subscribe("key")
+			synctest.Wait()
+			at.mu.Lock()
+			assert.LessOrEqual(t, len(at.all), 1, "subscriptions")
+			at.mu.Unlock()
+		}
+	})
+}
