@@ -95,7 +95,7 @@ type waiter struct{ left atomic.Bool }
 func (w *waiter) Left(int64) bool { return w.left.Load() }
 
 func (w *waiter) entry() *protocol.Entry {
-	ticket := int64(1_000_000_000_000_000)
+	ticket := time.Now().UnixMicro()
 	return &protocol.Entry{Waiter: w, Name: "fedcba9876543210 key", Ticket: protocol.TicketText(ticket), Number: ticket}
 }
 
