@@ -246,7 +246,7 @@ func TestAProposalMayBeSentAgain(t *testing.T) {
 		defer client.Close()
 		args := []any{l.Value(), 1, l.FencingToken(), 1000, "0"}
 		before := b.redis(0).TTL(key)
-		script, err := os.ReadFile("propose.lua")
+		script, err := os.ReadFile("internal/protocol/propose.lua")
 		require.NoError(b, err)
 		n, err := client.Eval(ctx, string(script), []string{key, fenceKey}, args...).Int64()
 		require.NoError(b, err)

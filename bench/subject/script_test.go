@@ -13,7 +13,7 @@ import (
 // scripts have changed, copy them here.
 func TestTheBoundsReleaseWithTheLibrarysScript(t *testing.T) {
 	for file, ours := range map[string]string{"release.lua": releaseText, "wake.lua": wakeText} {
-		theirs, err := os.ReadFile(filepath.Join("..", "..", "redlock", file))
+		theirs, err := os.ReadFile(filepath.Join("..", "..", "redlock", "internal", "protocol", file))
 		require.NoError(t, err)
 		assert.Equal(t, string(theirs), ours, file)
 	}

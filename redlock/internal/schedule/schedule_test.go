@@ -40,6 +40,12 @@ func newBed() *bed {
 	return b
 }
 
+// settle waits until all that is scheduled has happened.
+func (b *bed) settle() {
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
 func (b *bed) in(d time.Duration) time.Time { return b.start.Add(d) }
 
 func TestEndAt(t *testing.T) {
@@ -51,7 +57,7 @@ func TestEndAt(t *testing.T) {
 		b.EndAt(&second, b.in(time.Second)) // sooner than what the timer is set for
 		b.EndAt(&third, b.in(2*time.Second))
 		b.EndAt(&third, b.in(4*time.Second)) // replaces the earlier time
-		time.Sleep(time.Minute)
+		b.settle()
 		assert.Equal(t, []time.Duration{3 * time.Second}, first.ended)
 		assert.Equal(t, []time.Duration{time.Second}, second.ended)
 		assert.Equal(t, []time.Duration{4 * time.Second}, third.ended)
@@ -67,7 +73,7 @@ func TestRenewBy(t *testing.T) {
 		b.RenewAt(&k, b.in(10*time.Second))
 		b.RenewBy(&k, b.in(20*time.Second)) // never later
 		b.RenewBy(&k, b.in(5*time.Second))
-		time.Sleep(time.Minute)
+		b.settle()
 		assert.Equal(t, []time.Duration{5 * time.Second}, k.renewed, "once for each RenewAt")
 		assert.Empty(t, idle.renewed)
 	})
@@ -81,7 +87,7 @@ func TestRemove(t *testing.T) {
 		b.EndAt(&k, b.in(2*time.Second))
 		b.RenewAt(&k, b.in(time.Second))
 		b.Remove(&k)
-		time.Sleep(time.Minute)
+		b.settle()
 		assert.Empty(t, b.calls)
 	})
 }
@@ -99,7 +105,7 @@ func TestRenewAtManyTogether(t *testing.T) {
 		}
 		var k task
 		b.EndAt(&k, due)
-		time.Sleep(time.Minute)
+		b.settle()
 		require.Len(t, b.calls, maxRenewing+1)
 		assert.Equal(t, "end", b.calls[0])
 		for range 10 {
@@ -119,7 +125,7 @@ func TestStopReturnsWhatWasNotRemoved(t *testing.T) {
 		b.Remove(&removed)
 		assert.Equal(t, []*task{&kept}, b.Stop())
 		b.EndAt(&later, b.in(time.Second))
-		time.Sleep(time.Minute)
+		b.settle()
 		assert.Empty(t, b.calls)
 	})
 }
