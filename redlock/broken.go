@@ -25,7 +25,7 @@ func (l *Lock) watch() {
 	if first {
 		l.forced = &forced{digest: protocol.DigestOf(l.value), deleted: make([]bool, len(l.r.nodes))}
 	}
-	if first || l.r.clustered {
+	if first || l.r.subscriber.Clustered() {
 		l.r.subscriber.WatchLock(l.forced.digest, l.name.(string), l.broken)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
+	"github.com/quorumlock/redlock/redlock/internal/wakeup"
 )
 
 // Replied takes a node's reply to an operation of the wait.
@@ -258,7 +259,7 @@ func (w *wait) tried(reason error, prompted bool, backoff func(tries int) time.D
 		w.pause, w.look = firstLook, now.Add(firstLook)
 	}
 	if fresh {
-		pause = max(pause, introduction)
+		pause = max(pause, wakeup.Youth)
 	}
 	w.poll = now.Add(pause)
 }

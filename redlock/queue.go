@@ -37,8 +37,8 @@ func (r *Redlock) removeDead(node int, op *protocol.Operation) {
 
 // leave has a node remove the client's entry with this ticket.
 func (r *Redlock) leave(node int, nodeKey string, ticket int64) {
-	single, sharded := r.subscriber.Name(nodeKey)
-	entry := &protocol.Entry{Name: single, ShardName: sharded, Ticket: protocol.TicketText(ticket)}
+	entry := r.newcomer(nodeKey)
+	entry.Ticket = protocol.TicketText(ticket)
 	r.leaveAt(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, entry, time.Time{})
 }
 

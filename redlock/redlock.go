@@ -43,7 +43,6 @@ type Redlock struct {
 	told       told
 	foreigners foreigners
 	unprompted chan struct{} // a token for each try or probe that may be made unprompted; see maxUnprompted
-	clustered  bool          // a node is a Cluster
 
 	log *asynclog.Log
 
@@ -119,7 +118,6 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 			n.Addr = fmt.Sprintf("%s (%d)", n.Addr, times)
 		}
 		r.nodes = append(r.nodes, n)
-		r.clustered = r.clustered || n.Sharded
 	}
 	id, err := r.random.value()
 	if err != nil {

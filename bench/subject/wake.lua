@@ -18,7 +18,7 @@ end
 
 -- One script removes so many entries at the most, so that no other command waits for long;
 -- more is whether there are further ones, and nobody has been told that the key is free.
--- The client then sends a command that goes on (see onward in queue.go). late is how many of those removed
+-- The client then sends a command that goes on (see removeDead in queue.go). late is how many of those removed
 -- had been woken, and had not come.
 local most, removed, late, more = 100, 0, 0, false
 

@@ -29,11 +29,11 @@ var (
 
 // The scripts. Each file says what its arguments and its reply are.
 var (
-	ReleaseScript = Script{including(wakeText, releaseText), "15f3ed5b64fa0fb946660754fdd01c55732d30e4"}
-	ForceScript   = Script{including(wakeText, forceText), "3c7b2c9c6977f964f22b18afce7031aee833a929"}
+	ReleaseScript = Script{including(wakeText, releaseText), "9899c63d9989a7ee4bbfb878a4d565700edecd24"}
+	ForceScript   = Script{including(wakeText, forceText), "4c670ad4f57c6b6a4238970df11b72b91f1f793d"}
 	ExtendScript  = Script{extendText, "bf394bd12c9869874634467b2ced988c58c54590"}
 	ProposeScript = Script{proposeText, "6712bb086e1a7bad49490b9aeaeb43da45c92c62"}
-	QueueScript   = Script{including(wakeText, queueText), "9604cb56b1db0b3d17524dcd662864e1444e3195"}
+	QueueScript   = Script{including(wakeText, queueText), "acca409070ab5d18d4d950b7f15e6128aff04131"}
 	InspectScript = Script{inspectText, "0d834024106f32c76da0768d1cbb096c176e547d"}
 )
 

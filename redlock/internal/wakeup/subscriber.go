@@ -77,9 +77,10 @@ const (
 	// that can be forgotten, and sweepPause how often that is done at the most.
 	finishedSweep = 64
 	sweepPause    = time.Second
-	// youth is how long after the first wait the subscriptions may need to be confirmed.
-	youth = 50 * time.Millisecond
 )
+
+// Youth is how long after the first wait the subscriptions may need to be confirmed.
+const Youth = 50 * time.Millisecond
 
 // source is the subscriptions to one node. Its methods do not block.
 type source interface {
@@ -117,6 +118,9 @@ func New(cfg Config) *Subscriber {
 	}
 	return s
 }
+
+// Clustered reports whether a node is a Cluster.
+func (s *Subscriber) Clustered() bool { return s.clustered }
 
 // Name returns the names under which the client queues for a key, on a single server and on a
 // shard of a Cluster: its channel and the key. sharded is nil if no node is a Cluster.
@@ -216,7 +220,7 @@ func (s *Subscriber) rest(now time.Time) {
 func (s *Subscriber) Young() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Clock.Now().Sub(s.began) < youth
+	return s.Clock.Now().Sub(s.began) < Youth
 }
 
 // message handles a node's message. If it wakes a wait that is over, the node is told to
