@@ -122,6 +122,34 @@ func TestATickOfAnEarlierWaitChangesNothing(t *testing.T) {
 	})
 }
 
+// A wait whose context ends decides the round itself. The signal of that decision must not end
+// the wait of the next round, which reuses the channel.
+func TestAWaitAfterACancelledOneLastsUntilItsOwnDecision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{}
+		g := group(n)
+		defer g.Close(0)
+		for range 20 { // a sync.Pool may drop the waiter between two rounds, and does so under the race detector
+			n.become(hangs(50 * time.Millisecond))
+			ctx, cancel := context.WithCancel(t.Context())
+			abandoned := g.Start(spec{Op: "abandoned"})
+			time.AfterFunc(10*time.Millisecond, cancel)
+			abandoned.Wait(ctx)
+			time.Sleep(time.Second)
+
+			n.become(func(batch []*call) {
+				time.Sleep(50 * time.Millisecond)
+				grants(batch)
+			})
+			next := g.Start(spec{Op: "next"})
+			start := time.Now()
+			next.Wait(t.Context())
+			assert.Equal(t, 50*time.Millisecond, time.Since(start))
+			assert.Equal(t, quorum.Won, next.Tally().Outcome())
+		}
+	})
+}
+
 func TestSentToAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []*node{{carry: grants}, {carry: grants}, {carry: grants}}

@@ -24,4 +24,8 @@ var tested = []mutant{
 		" || g.hasDuplicate(s):", ":")}),
 	shownBy("TestAcquireForgetsTheAddressesThatMastersLeft", bug{"left-masters-kept", "connections to masters that left a Cluster are never closed", one("redlock/internal/conn/cluster.go",
 		"			c.forget(ctx, parts)\n", "")}),
+	shownBy("TestAWaitAfterACancelledOneLastsUntilItsOwnDecision", bug{"stale-wake-up", "a caller whose context ends leaves the decision's signal to the next caller", one(waiter,
+		"			<-w.decided // by us, or just before by somebody else\n", "")}),
+	shownBy("TestAServerThatLostItsScriptsGetsThemAgain", bug{"scripts-lost-for-good", "a server that lost its scripts does not get them again", one(pinned,
+		"		clear(p.wire.loaded)\n		p.wire.whole = true\n", "")}),
 }

@@ -213,3 +213,34 @@ func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
 		}
 	}
 }
+
+// A server that lost its scripts while a connection was open gets them again with the batch
+// that finds out, and later batches need nothing but the hash.
+func TestAServerThatLostItsScriptsGetsThemAgain(t *testing.T) {
+	server := miniredis.RunT(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
+	defer client.Close()
+	clk := clock.System()
+	guard := voter.NewGuard(clk, 0, clock.DefaultDrift, 1, asynclog.New(nil), nil)
+	node, err := NewNode(client, Config{NodeTimeout: time.Second, Clock: clk})
+	require.NoError(t, err)
+	node.Identify(func(addr string) *voter.Server { return guard.Server(0, addr, addr) })
+	group := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{node}, clk, time.Minute)
+	defer group.Close(0)
+	release := func(what string) {
+		t.Helper()
+		require.NoError(t, server.Set("key", "value"))
+		round := group.Start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{
+			Kind: protocol.Release, Key: "key", NodeKey: "key", Value: "value", Queue: protocol.QueueOf("key"),
+		}})
+		round.Wait(t.Context())
+		assert.Equal(t, quorum.Won, round.Tally().Outcome(), what)
+		assert.False(t, server.Exists("key"), what)
+	}
+	release("the first batch loads the script")
+	for range 3 {
+		require.NoError(t, client.ScriptFlush(t.Context()).Err())
+		release("after SCRIPT FLUSH")
+		release("the script is there again")
+	}
+}
