@@ -17,10 +17,10 @@ sim: ## the fault lab, until you stop it
 	go run ./cmd/redlock sim --seeds 1-1000000000
 
 mutants: ## planted bugs, which the fault lab must find; writes docs/testing.md
-	go run ./internal/mutants -write docs/testing.md
+	go run ./internal/lab/mutants -write docs/testing.md
 
 chaos: ## a storm over real servers
-	go test ./internal/chaos -count=1 -v -chaos.for 60s
+	go test ./internal/lab/chaos -count=1 -v -chaos.for 60s
 
 bench: ## the comparison with other libraries; writes docs/benchmarks.md
 	go -C bench run .

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quorumlock/redlock/bench/child"
 	"github.com/quorumlock/redlock/bench/masters"
-	"github.com/quorumlock/redlock/internal/redisserver"
+	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 const waiterFlag = "-wait"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quorumlock/redlock/internal/redisserver"
+	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 const (

@@ -3,7 +3,7 @@ package scenario
 import (
 	"errors"
 
-	"github.com/quorumlock/redlock/internal/redisserver"
+	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 // path holds the links to a cell's masters, and their faults. A hung master is one whose link

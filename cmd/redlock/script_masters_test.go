@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorumlock/redlock/internal/redisserver"
+	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 // masters is where -short leaves a script out: those before it need no server.

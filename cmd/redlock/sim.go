@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quorumlock/redlock/internal/history"
-	"github.com/quorumlock/redlock/internal/sim"
-	"github.com/quorumlock/redlock/internal/timeline"
+	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/lab/sim"
+	"github.com/quorumlock/redlock/internal/lab/timeline"
 )
 
 type simFlags struct {

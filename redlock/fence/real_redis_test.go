@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/internal/redisserver"
 	"github.com/quorumlock/redlock/internal/slot"
+	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 func onRealRedis(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quorumlock/redlock/internal/port"
+	"github.com/quorumlock/redlock/internal/testenv/port"
 )
 
 // When a master restarts, its port may be the source port of another connection. Such

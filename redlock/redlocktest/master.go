@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/quorumlock/redlock/internal/port"
+	"github.com/quorumlock/redlock/internal/testenv/port"
 )
 
 // virtualPoolSize is more than the callers that a test puts on one client. A caller that has
