@@ -26,7 +26,7 @@ func (l *Lock) watch() {
 		l.forced = &forced{digest: protocol.DigestOf(l.value), deleted: make([]bool, len(l.r.nodes))}
 	}
 	if first || l.r.subscriber.Clustered() {
-		l.r.subscriber.WatchLock(l.forced.digest, l.name.(string), l.broken)
+		l.r.subscriber.WatchLock(l.forced.digest, l.nodeKey.(string), l.broken)
 	}
 }
 

@@ -8,61 +8,61 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// giveBack deletes what a failed attempt left, on every node where that can be, also
-// on those that failed: the SET may have been done all the same. Lanes are in order, so
-// it cannot overtake its SET. It runs whatever becomes of the caller's context. A waiter's
-// command is back: it asks for the queue entry that the wait had before the attempt
-// (protocol.Enqueue), or gives that up (protocol.Dequeue).
+// giveBack deletes what the failed attempt left, on every node that was asked. It also goes to
+// nodes that failed, as they may have executed the SET. Lanes are in order, so it cannot
+// overtake its SET. It runs even if the caller's context has ended. A waiter's operation is
+// back: it asks for the queue entry that the wait had before the attempt (protocol.Enqueue), or
+// gives that up (protocol.Dequeue).
 //
-// The caller is told that nothing stays where it was granted, so it waits for the nodes
-// that had granted, also beyond the end of its context; a caller that tries again does so
-// when it gives up. The nodes that had not answered at the decision may be a moment behind
-// or hung: they get as long again as the others took, twice, and nothing beyond the end of
-// the context. A node that granted before the context ended gets as long as that.
+// A caller that does not retry is promised that nothing stays on nodes that granted. So
+// giveBack waits for these nodes, also beyond the end of the context. A caller that retries
+// waits when it gives up. Nodes that had not answered at the decision may be a moment behind, or
+// hung. giveBack waits for them twice as long as the others took, and not beyond the end of the
+// context.
 //
-// A patient caller tries again, and then gives back first what it tried with: nodes that
-// refused need not be asked before, unless they have a queue entry to remove. Others are, as a hook of the client's might have sent
-// a command twice.
-func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wait, back protocol.Kind, patient bool) remains {
-	b.withdraw()
-	took := b.last().Decided().Sub(b.first.Start())
+// A caller that retries gives back first what it tried with before. So nodes that refused need
+// not be asked now, unless they have a queue entry to remove. Otherwise they are asked, as a
+// hook of the client might have sent a command twice.
+func (a *attempt) giveBack(ctx context.Context, back protocol.Kind) {
+	r := a.r
+	a.withdraw()
+	took := a.last().Decided().Sub(a.first.Start())
 	grace := 2 * max(took, minRoundTrip)
+	removes := a.wait != nil && back == protocol.Dequeue
 	answered, silent := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
 	var anyAnswered, anySilent, anyGranted bool
-	for _, ballot := range b.ballots() {
+	for _, ballot := range a.ballots() {
 		n := ballot.Node
-		granted := ballot.Final == quorum.Granted || b.grantedBefore(n)
+		granted := ballot.Final == quorum.Granted || a.grantedBefore(n)
 		switch {
-		case !ballot.Sent && back == protocol.Enqueue:
-		case granted || ballot.Final == quorum.Refused && !patient:
+		case !ballot.Sent && !removes:
+		case granted || ballot.Final == quorum.Refused && !a.retries:
 			answered[n], anyAnswered = true, true
 			anyGranted = anyGranted || granted
-		case ballot.Final != quorum.Refused || back == protocol.Dequeue:
+		case ballot.Final != quorum.Refused || removes:
 			silent[n], anySilent = true, true
 		}
 	}
-	cmd := *b.first.Op()
-	cmd.Kind, cmd.Entry, cmd.Observer = protocol.CleanUp, nil, observer{r}
-	if cmd.Queue == nil {
-		cmd.Queue = protocol.FlagOf(cmd.NodeKey.(string))
+	spec := quorum.Spec[protocol.Operation]{Op: *a.first.Op(), All: true, KeepUntil: r.cfg.Clock.Now().Add(a.ttl)}
+	op := &spec.Op
+	op.Kind, op.Entry, op.Observer = protocol.CleanUp, nil, observer{r}
+	if op.Queue == nil {
+		op.Queue = protocol.FlagOf(op.NodeKey.(string))
 	}
-	spec := quorum.Spec[protocol.Operation]{All: true, KeepUntil: r.cfg.Clock.Now().Add(ttl)}
-	if w != nil {
-		cmd.Kind, cmd.Entry, cmd.Observer = back, w.entry(cmd.Value), w
-		spec.Done = w.failed
-		if back == protocol.Enqueue {
-			w.owes(spec.KeepUntil, answered, silent)
+	if a.wait != nil {
+		op.Kind, op.Entry, op.Observer = back, a.wait.entry(op.Value), a.wait
+		spec.Done = a.wait.unanswered
+		if removes {
+			a.wait.GivesBack(spec.KeepUntil)
 		} else {
-			w.owes(spec.KeepUntil)
+			a.wait.GivesBack(spec.KeepUntil, answered, silent)
 		}
 	}
-	spec.Op = cmd
 	var behind *quorum.Round[protocol.Operation]
 	if anySilent {
 		spec.Nodes = silent
 		behind = r.start(spec)
 	}
-	left := remains{value: cmd.Value}
 	if anyAnswered {
 		spec.Nodes = answered
 		cleaned := r.start(spec)
@@ -70,29 +70,14 @@ func (r *Redlock) giveBack(ctx context.Context, b *bid, ttl time.Duration, w *wa
 		case !anyGranted:
 		case ctx.Err() != nil:
 			r.waitFor(context.Background(), cleaned, min(grace, r.cfg.NodeTimeout))
-		case patient:
-			left.cleaned = cleaned
+		case a.retries:
+			a.cleanUp = cleaned
 		default:
 			cleaned.Wait(context.Background())
 		}
 	}
-	if behind != nil && (!patient || ctx.Err() != nil) {
+	if behind != nil && (!a.retries || ctx.Err() != nil) {
 		r.waitFor(ctx, behind, min(grace, r.cfg.NodeTimeout-took))
-	}
-	return left
-}
-
-// remains is what a failed attempt leaves behind for a caller that tries again.
-type remains struct {
-	value   string                            // that it tried with, for the next to make sure that it is gone
-	cleaned *quorum.Round[protocol.Operation] // deletes it where it was granted; nil: nowhere
-}
-
-// gone waits until the nodes that had granted the attempt have deleted its key, no longer
-// than NodeTimeout from when they were told to.
-func (l remains) gone() {
-	if l.cleaned != nil {
-		l.cleaned.Wait(context.Background())
 	}
 }
 

@@ -31,17 +31,18 @@ func (r *Redlock) newFence(key, name string) (*protocol.Fence, error) {
 	}, nil
 }
 
-// propose goes on with a bid whose first proposal has been decided. A node that
+// propose goes on with an attempt whose first proposal has been decided. A node that
 // reports a fence as high as what was proposed has granted that to somebody: the next
 // proposal is above it, with the same value, so that nodes which granted the last one
 // grant this one too. The grants of each count for themselves. A majority for an
 // earlier proposal stands if a later one finds none, since that can only have made
 // its keys live longer. All of it takes no longer than NodeTimeout.
-func (r *Redlock) propose(ctx context.Context, b *bid, cmd protocol.Operation) {
+func (a *attempt) propose(ctx context.Context, op protocol.Operation) {
+	r := a.r
 	for n := 0; ; n++ {
-		last, token := b.last(), cmd.Fence.Token.(int64)
+		last, token := a.last(), op.Fence.Token.(int64)
 		if last.Tally().Outcome() == quorum.Won && r.fresh(last) {
-			b.won = last
+			a.won = last
 		}
 		top := int64(0)
 		if last.Refused() {
@@ -49,24 +50,24 @@ func (r *Redlock) propose(ctx context.Context, b *bid, cmd protocol.Operation) {
 		}
 		now := r.cfg.Clock.Now()
 		if top > 0 || n > 0 {
-			r.tokens.note(cmd.Key, max(top, token), now.UnixMicro())
+			r.tokens.note(op.Key, max(top, token), now.UnixMicro())
 		}
-		elapsed := now.Sub(b.first.Start())
+		elapsed := now.Sub(a.first.Start())
 		if top < token || n == reproposals || r.hopeless(last) || ctx.Err() != nil ||
-			elapsed >= r.cfg.NodeTimeout || clock.Validity(protocol.Duration(cmd.TTL.(int64)), elapsed, r.cfg.Drift) <= 0 {
+			elapsed >= r.cfg.NodeTimeout || clock.Validity(a.ttl, elapsed, r.cfg.Drift) <= 0 {
 			return
 		}
 		// Never below the clock, however old the attempt: with a master that forgot
 		// its fence, the clock is what the order rests on.
-		next := *cmd.Fence
+		next := *op.Fence
 		token = max(top+1, now.UnixMicro())
 		if token > protocol.MaxToken {
 			return
 		}
 		next.Token, next.Read = token, now
-		cmd.Fence = &next
-		round := r.start(bidding(cmd))
-		b.more = append(b.more, round)
+		op.Fence = &next
+		round := r.start(a.spec(op))
+		a.more = append(a.more, round)
 		timer := r.cfg.Clock.AfterFunc(r.cfg.NodeTimeout-elapsed, round.Expire)
 		round.Wait(ctx)
 		timer.Stop()

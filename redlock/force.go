@@ -88,7 +88,7 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 	for _, round := range rounds {
 		round.Wait(ctx)
 		if round.Replied(protocol.Woke) {
-			r.told.note(i.Key)
+			r.handoffs.Note(i.Key, r.cfg.Clock.Now())
 		}
 		for _, b := range round.Ballots() {
 			on[b.Node] = on[b.Node] || b.Final == quorum.Granted && b.Reply > 0

@@ -64,10 +64,10 @@ func (l *Lock) endNow(cause error) {
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
 		if l.wait != nil {
-			l.wait.finish()
-			l.wait.leave("")
+			l.wait.End(l.r.cfg.Clock.Now())
+			l.wait.dequeue("")
 		}
-		l.r.turns.pass(l)
+		l.r.local.Pass(&l.holder)
 		l.r.log.Warn("lock lost", "key", errs.Short(l.key), "cause", errs.Text(cause))
 	}
 }
@@ -101,7 +101,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	release := l.command(protocol.Release, 0)
 	if l.end(cause) && l.wait != nil {
 		// Who lost it has told the nodes already, and may be waiting again.
-		l.wait.finish()
+		l.wait.End(l.r.cfg.Clock.Now())
 		release.Queue, release.Entry, release.Observer = l.wait.queue, l.wait.entry(""), l.wait
 	}
 	keys := l.keys
@@ -113,11 +113,11 @@ func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	// A node to which nothing was ever sent has nothing to delete. What is
 	// still queued for it must not be sent after us.
 	var asked []bool
-	if l.bid.first != nil && !l.bid.sentToAll() {
-		l.bid.withdraw()
+	if l.first != nil && !l.sentToAll() {
+		l.withdraw()
 		if !l.grown && l.wait == nil {
 			asked = make([]bool, len(l.r.nodes))
-			for _, b := range l.bid.ballots() {
+			for _, b := range l.ballots() {
 				asked[b.Node] = b.Sent
 			}
 		}
@@ -139,8 +139,8 @@ func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 // majority has the key until Start + ttl.
 func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
-	if l.bid.first != nil && l.bid.sentToAll() {
-		l.bid = bid{} // nothing of it is left to withdraw; it is half of a lock's memory
+	if l.first != nil && l.sentToAll() {
+		l.proposals = proposals{} // nothing of it is left to withdraw; it is half of a lock's memory
 	}
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
@@ -267,9 +267,9 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 }
 
 func (l *Lock) command(k protocol.Kind, ttl time.Duration) protocol.Operation {
-	c := protocol.Operation{Kind: k, Observer: observer{l.r}, Key: l.key, NodeKey: l.name, Value: l.value, TTL: protocol.Millis(ttl), Fence: l.fence}
+	c := protocol.Operation{Kind: k, Observer: observer{l.r}, Key: l.key, NodeKey: l.nodeKey, Value: l.value, TTL: protocol.Millis(ttl), Fence: l.fence}
 	if k == protocol.Release {
-		c.Queue = protocol.FlagOf(l.name.(string))
+		c.Queue = protocol.FlagOf(l.nodeKey.(string))
 	}
 	return c
 }

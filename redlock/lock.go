@@ -11,25 +11,26 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
+	"github.com/quorumlock/redlock/redlock/internal/waitqueue"
 )
 
 // Lock is a held lock. It ends when it is released, when it is found lost, or
 // when its validity is over, whichever comes first, and never comes back. It is
 // safe for concurrent use.
 type Lock struct {
-	r      *Redlock
-	key    string
-	name   any // the key as a command has it
-	value  string
-	fence  *protocol.Fence // nil: without fencing
-	values context.Context // whence the context's values come, and nothing else
+	r       *Redlock
+	key     string
+	nodeKey any // string: as the nodes name it
+	value   string
+	fence   *protocol.Fence // nil: without fencing
+	values  context.Context // whence the context's values come, and nothing else
 
 	// order is held while a round of this lock is handed to the lanes, which
 	// never waits for a node. It keeps a renewal or a top-up from being sent
 	// after the release. Lock it before mu.
-	order sync.Mutex
-	bid   bid  // its first is nil once every node has been sent all of it
-	grown bool // topped up: nodes that the bid did not reach may have the key
+	order     sync.Mutex
+	proposals      // first is nil once every node has been sent all of them
+	grown     bool // topped up: nodes that the proposals did not reach may have the key
 
 	mu       sync.Mutex
 	until    time.Time
@@ -45,18 +46,9 @@ type Lock struct {
 	forced    *forced // nil until the first renewal
 
 	wait   *wait // that it was won with; nil: none
-	passed bool  // its line goes on; the turns', under their lock
+	holder waitqueue.Holder[wait]
 
 	entry schedule.Entry
-}
-
-func newLock(ctx context.Context, r *Redlock, b bid, ttl time.Duration, until time.Time) *Lock {
-	cmd := b.won.Op()
-	return &Lock{
-		r: r, key: cmd.Key, name: cmd.NodeKey, value: cmd.Value, fence: cmd.Fence,
-		values: ctx, bid: b,
-		until: until, ttl: ttl, keys: b.last().Start().Add(ttl),
-	}
 }
 
 // Key is the name of the locked resource, without Config.KeyPrefix.
@@ -201,9 +193,9 @@ func (l *Lock) Release(ctx context.Context) error {
 	}
 	round.Wait(context.Background())
 	if round.Replied(protocol.Woke) {
-		l.r.told.note(l.key)
+		l.r.handoffs.Note(l.key, l.r.cfg.Clock.Now())
 	}
-	l.r.turns.pass(l)
+	l.r.local.Pass(&l.holder)
 
 	tally := round.Tally()
 	switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
+	"github.com/quorumlock/redlock/redlock/internal/waitqueue"
 	"github.com/quorumlock/redlock/redlock/internal/wakeup"
 )
 
@@ -30,7 +31,7 @@ type Redlock struct {
 	group     *quorum.Group[protocol.Operation]
 	scheduler *schedule.Scheduler[*Lock]
 	random    *random
-	turns     *turns
+	local     *waitqueue.Local[wait]
 	guard     *voter.Guard
 
 	introduced atomic.Bool // the first operation has waited for all nodes to be identified
@@ -39,10 +40,9 @@ type Redlock struct {
 	retention any // int64: milliseconds for which fences are kept
 
 	subscriber *wakeup.Subscriber
-	tickets    tickets
-	told       told
-	foreigners foreigners
-	unprompted chan struct{} // a token for each try or probe that may be made unprompted; see maxUnprompted
+	waits      *waitqueue.Waits
+	handoffs   waitqueue.RecentKeys // keys whose last release by this client woke another one
+	unprompted chan struct{}        // a permit for each try or probe that may be made without a wake-up
 
 	log *asynclog.Log
 
@@ -93,10 +93,10 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r := &Redlock{
 		cfg:        cfg,
 		random:     newRandom(cfg.Rand),
-		turns:      newTurns(),
+		local:      waitqueue.NewLocal[wait](),
 		log:        asynclog.New(cfg.Logger),
 		closing:    make(chan struct{}),
-		unprompted: slots(),
+		unprompted: permits(),
 		ended:      make(chan struct{}),
 
 		retention: protocol.Millis(cfg.FenceRetention),
@@ -125,9 +125,10 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	}
 	r.subscriber = wakeup.New(wakeup.Config{
 		ID: strings.ReplaceAll(id, "-", "")[:idLength], Nodes: r.nodes,
-		NodeTimeout: cfg.NodeTimeout, Clock: cfg.Clock, Log: r.log, Leave: r.leave,
+		NodeTimeout: cfg.NodeTimeout, Clock: cfg.Clock, Log: r.log, Leave: r.dequeueStray,
 	})
 
+	r.waits = waitqueue.New(waitqueue.Config{Nodes: len(r.nodes), NodeTimeout: cfg.NodeTimeout, Random: r.random.below})
 	carriers := make([]quorum.Carrier[protocol.Operation], len(r.nodes))
 	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.subscriber.Renew)
 	for i, n := range r.nodes {

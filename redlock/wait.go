@@ -2,158 +2,73 @@ package redlock
 
 import (
 	"context"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
+	"github.com/quorumlock/redlock/redlock/internal/waitqueue"
 )
 
-// wait is a Redlock's wait for one key. The lanes, the ears and timers tell it what they
-// hear; next says what is to be done.
-//
-// Every message can get lost, and every node, so nothing depends on one: a waiter that
-// waits for long looks by itself, and the first in the queue looks when the holder's key
-// expires. All that is sent may be sent twice. So what goes wrong costs time, and never a
-// wake-up for good.
+// wait is a Redlock's wait for one key. The embedded Wait decides what is next; wait sends it,
+// and passes on what it hears. It belongs to the local queue of the key, and goes from one
+// caller to the next.
 type wait struct {
-	r       *Redlock
-	key     string // as the caller names it
-	name    string // as the nodes do
-	value   string // of the last try, for the next to give back; its goroutine's
-	queue   *protocol.Queue
-	who     any
-	sharded any
-	changed chan struct{} // holds one signal: next may say something else now
-
-	mu     sync.Mutex
-	phase  phase
-	lock   *Lock     // that it was won with
-	ended  time.Time // when all nodes were told that we do not wait any more; zero: not yet
-	ticket int64     // of the queue entries, the same on all nodes
-	first  int64     // ticket, before it was raised
-	raises int       // how often the ticket was raised
-	raise  bool      // it has to be
-
-	tries     int       // in vain, one after the other
-	vain      int       // turns in a row that found no majority in time
-	notBefore time.Time // of the next try, if nodes are free
-	poll      time.Time // of the next try if there is nobody to wake us, or of the next question while outside
-	foreign   foreign   // what is known of clients that wake nobody
-	looked    int       // the node that was looked at last
-	looking   bool      // it has not answered yet
-	look      time.Time // at the next
-	pause     time.Duration
-	ends      time.Time // of a quarantine, which is worth a try
-	owed      time.Time // until when what a try took may be given back
-	freed     int       // nodes that were free, and counted, when next was last asked
-	some      time.Time // since when there have been that many; zero: the others have been asked
-
-	nodes []standing
+	*waitqueue.Wait
+	r         *Redlock
+	key       string // as the caller names it
+	nodeKey   string // as the nodes do
+	name      any    // of the queue entries on single servers
+	shardName any    // and on shards of a Cluster
+	queue     *protocol.Queue
+	value     string // of the last try, for the next one to give back; used by the first caller alone
+	lock      atomic.Pointer[Lock]
 }
 
-// phase is what a wait may do.
-type phase uint8
-
-const (
-	// queued: the wait has, or asks for, an entry in the key's queue on every node that can
-	// wake it. It tries to take the key when a majority has woken it.
-	queued phase = iota
-	// outside: the wait's last turn found no majority in time, so it has no entry and takes
-	// nothing. An entry would hold the others up at each of its turns, as it would be woken
-	// first, take the key where it can, and give it back in vain. It asks the nodes from
-	// time to time, and queues again, with a new ticket, once a majority has answered.
-	outside
-	// over: the wait was won or given up.
-	over
-)
-
-// standing is what is known of our place on one node.
-type standing struct {
-	mute  bool      // it did not answer when it was asked last
-	asked bool      // for one; zero again if that failed
-	again time.Time // when to ask again after that
-	in    bool      // we have it
-	early bool      // it was asked before we could be woken, and may have dropped us since
-	free  bool      // we were told that the key is ours to take, since we last tried to
-	until time.Time // when that may be, at the latest; zero: nobody knows
-	plain bool      // it has no queue for us
-}
-
-// leaveFor is how long a node is told that we have left, if it does not answer.
-const leaveFor = 10 * time.Second
-
+// newWait begins a wait for key, with queue entries once the nodes can wake it.
 func (r *Redlock) newWait(key string) *wait {
-	name := r.cfg.KeyPrefix + key
-	now := r.cfg.Clock.Now()
-	w := &wait{
-		r: r, key: key, name: name, queue: protocol.QueueOf(name), changed: make(chan struct{}, 1),
-		ticket: r.tickets.next(now),
-		nodes:  make([]standing, len(r.nodes)),
-		pause:  firstLook, look: now.Add(firstLook),
-		looked: int(r.random.below(time.Duration(len(r.nodes)))),
-	}
-	w.first = w.ticket
-	w.foreign.seen = r.foreigners.known(name, now)
-	w.who, w.sharded = r.subscriber.Name(name)
+	w := &wait{r: r, key: key, nodeKey: r.cfg.KeyPrefix + key}
+	w.Wait = r.waits.Begin(w.nodeKey, r.cfg.Clock.Now())
+	w.queue = protocol.QueueOf(w.nodeKey)
+	w.name, w.shardName = r.subscriber.Name(w.nodeKey)
 	return w
 }
 
-// entry is what our operations say of us; value is to be given back.
-func (w *wait) entry(value string) *protocol.Entry {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return &protocol.Entry{Waiter: w, Name: w.who, ShardName: w.sharded, Ticket: protocol.TicketText(w.ticket), Number: w.ticket, Old: value}
+// next returns the wait's next step.
+func (w *wait) next() waitqueue.Step {
+	return w.Next(w.r.cfg.Clock.Now(), waitqueue.Situation{
+		CanWake:        func(node int) bool { return w.r.subscriber.Subscribed(node, w.nodeKey) },
+		Counts:         w.r.guard.Counts,
+		QuarantineEnds: w.r.guard.NextEnd(),
+	})
 }
 
-// won ends the wait with the lock. Nodes that granted it have no place of ours any more. On
-// those that refused, as the release that woke us is still on its way there, we stand on:
-// when it arrives the lock grows, and when the lock is released the place is given up.
-func (w *wait) won(lock *Lock) {
-	w.r.subscriber.End(w.name, w)
-	w.mu.Lock()
-	w.phase, w.lock = over, lock
-	var late []bool
-	for i, s := range w.nodes {
-		if s.in && s.free {
-			late = w.only(late, i)
-		}
-	}
-	w.mu.Unlock()
-	if late != nil {
-		lock.growInto(late, w)
+// entry returns the wait's queue entry, for an operation that gives back the value old.
+func (w *wait) entry(old string) *protocol.Entry {
+	ticket := w.Ticket()
+	return &protocol.Entry{
+		Waiter: w, Name: w.name, ShardName: w.shardName,
+		Ticket: protocol.TicketText(ticket), Number: ticket, Old: old,
 	}
 }
 
-// only adds a node to some.
-func (w *wait) only(nodes []bool, node int) []bool {
-	if nodes == nil {
-		nodes = make([]bool, len(w.nodes))
-	}
-	nodes[node] = true
-	return nodes
+func (w *wait) operation(k protocol.Kind, old string) protocol.Operation {
+	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, TTL: int64(0), Queue: w.queue, Entry: w.entry(old)}
 }
 
-// giveUp ends the wait without the lock.
-func (w *wait) giveUp() {
-	w.finish()
-	w.r.subscriber.End(w.name, w)
-	w.leave(w.value)
-}
-
-// finish is for when all nodes are being told that we do not wait any more.
-func (w *wait) finish() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.phase, w.ended = over, w.r.cfg.Clock.Now()
+// enqueue asks nodes for a queue entry.
+func (w *wait) enqueue(nodes []bool) {
+	w.r.subscriber.Subscribe(w.nodeKey)
+	w.r.start(quorum.Spec[protocol.Operation]{Op: w.operation(protocol.Enqueue, ""), Nodes: nodes, All: true, Done: w.unanswered})
 }
 
 // probe asks all nodes whether they answer, and takes nothing. The error is nil if a
 // majority whose votes count has answered in time.
 func (w *wait) probe(ctx context.Context) *QuorumError {
-	cmd := w.command(protocol.Probe, "")
-	cmd.Entry, cmd.Observer = w.r.newcomer(w.name), observer{w.r}
-	round := w.r.start(quorum.Spec[protocol.Operation]{Op: cmd})
+	op := w.operation(protocol.Probe, "")
+	op.Entry, op.Observer = w.r.newcomer(w.nodeKey), observer{w.r}
+	round := w.r.start(quorum.Spec[protocol.Operation]{Op: op})
 	round.Wait(ctx)
 	if round.Tally().Outcome() == quorum.Won {
 		return nil
@@ -163,22 +78,102 @@ func (w *wait) probe(ctx context.Context) *QuorumError {
 	return failed
 }
 
-// stand asks nodes for a place, and leave gives it up, for as long as a node may take to
-// come round: where it cannot be said the place is lost when it is our turn.
-func (w *wait) stand(nodes []bool) {
-	w.r.start(quorum.Spec[protocol.Operation]{Op: w.command(protocol.Enqueue, ""), Nodes: nodes, All: true, Done: w.failed})
-}
-
-func (w *wait) leave(value string) {
-	keep := w.r.cfg.Clock.Now().Add(max(w.r.cfg.NodeTimeout, leaveFor))
-	w.mu.Lock()
-	if w.owed.After(keep) {
-		keep = w.owed // behind a command that stands
+// won ends the wait with the lock, which grows to the nodes whose wake-up comes too late for it.
+// The lock is stored before the Wait ends: a wake-up that finds the Wait won then finds the lock,
+// and an earlier one is among those that Won returns.
+func (w *wait) won(lock *Lock) {
+	w.r.subscriber.End(w.nodeKey, w)
+	w.lock.Store(lock)
+	if late := w.Won(); late != nil {
+		lock.growInto(late, w)
 	}
-	w.mu.Unlock()
-	w.r.start(quorum.Spec[protocol.Operation]{Op: w.command(protocol.Dequeue, value), All: true, KeepUntil: keep})
 }
 
-func (w *wait) command(k protocol.Kind, value string) protocol.Operation {
-	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.name, Value: value, TTL: int64(0), Queue: w.queue, Entry: w.entry(value)}
+// giveUp ends the wait without the lock.
+func (w *wait) giveUp() {
+	w.End(w.r.cfg.Clock.Now())
+	w.r.subscriber.End(w.nodeKey, w)
+	w.dequeue(w.value)
+}
+
+// dequeue has all nodes remove the queue entry, and a key with the value old.
+func (w *wait) dequeue(old string) {
+	w.r.start(quorum.Spec[protocol.Operation]{Op: w.operation(protocol.Dequeue, old), All: true, KeepUntil: w.LeaveUntil(w.r.cfg.Clock.Now())})
+}
+
+// Replied implements protocol.Observer.
+func (w *wait) Replied(node int, op *protocol.Operation, r protocol.Reply) {
+	observer{w.r}.Replied(node, op, r)
+	if r.Queued && (op.Kind == protocol.Acquire || op.Kind == protocol.Enqueue) {
+		w.Wait.Replied(w.r.cfg.Clock.Now(), node, op.Entry.Number, r.Queue)
+	}
+}
+
+// QueueDenied implements protocol.Observer.
+func (w *wait) QueueDenied(node int, err error) {
+	w.NoQueue(node)
+	if err != nil {
+		w.r.subscriber.Denied(node, err)
+	}
+}
+
+// Woken implements wakeup.Waiter.
+func (w *wait) Woken(now time.Time, node int, ticket int64) bool {
+	known, late := w.Wait.Woken(now, node, ticket)
+	if late {
+		only := make([]bool, len(w.r.nodes))
+		only[node] = true
+		w.lock.Load().growInto(only, w)
+	}
+	return known
+}
+
+// unanswered takes a finished round, of which nodes may have failed.
+func (w *wait) unanswered(round *quorum.Round[protocol.Operation]) {
+	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Entry.Number, round.Ballots())
+}
+
+// newcomer is the sender of an operation that takes no queue entry, and a free key only if the
+// queue is empty.
+func (r *Redlock) newcomer(nodeKey string) *protocol.Entry {
+	name, shardName := r.subscriber.Name(nodeKey)
+	return &protocol.Entry{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}
+}
+
+// observer hears the replies to operations that belong to no wait.
+type observer struct{ r *Redlock }
+
+// Replied has a node go on where a script stopped that found more dead entries in a queue than
+// one script removes. That script has told nobody that the key is free, so the client that sent
+// it sends another one: that client lives. Its reply may ask for the next. If all of that is
+// lost, a waiter's next look does the same.
+func (o observer) Replied(node int, op *protocol.Operation, reply protocol.Reply) {
+	if reply.MoreDead {
+		nodeKey := op.NodeKey.(string)
+		o.r.dequeueOn(node, op.Key, nodeKey, o.r.newcomer(nodeKey), o.r.cfg.Clock.Now().Add(waitqueue.LeaveFor))
+	}
+}
+
+func (observer) QueueDenied(int, error) {}
+
+// dequeueStray has a node remove the client's entry with this ticket, after the node has woken a
+// wait that is over.
+func (r *Redlock) dequeueStray(node int, nodeKey string, ticket int64) {
+	entry := r.newcomer(nodeKey)
+	entry.Ticket = protocol.TicketText(ticket)
+	r.dequeueOn(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, entry, time.Time{})
+}
+
+// dequeueOn has one node remove an entry. If keep is zero it is sent once; otherwise it is
+// repeated until then.
+func (r *Redlock) dequeueOn(node int, key, nodeKey string, entry *protocol.Entry, keep time.Time) {
+	only := make([]bool, len(r.nodes))
+	only[node] = true
+	r.start(quorum.Spec[protocol.Operation]{
+		Op: protocol.Operation{
+			Kind: protocol.Dequeue, Observer: observer{r}, Key: key, NodeKey: nodeKey,
+			Queue: protocol.QueueOf(nodeKey), Entry: entry,
+		},
+		Nodes: only, All: true, KeepUntil: keep,
+	})
 }

@@ -25,10 +25,10 @@ type Waiter interface {
 	Unsubscribed(node int)
 	// Woken reports that the node has woken the entry with this ticket. It returns false if
 	// the node ought to know that the entry was given up.
-	Woken(node int, ticket int64) bool
+	Woken(now time.Time, node int, ticket int64) bool
 	// Second reports that a node has woken another entry, and the one with this ticket is
 	// next.
-	Second(ticket int64)
+	Second(now time.Time, ticket int64)
 	// Over reports whether no message for the waiter can arrive any more.
 	Over(now time.Time) bool
 }
@@ -79,8 +79,8 @@ const (
 	sweepPause    = time.Second
 )
 
-// Youth is how long after the first wait the subscriptions may need to be confirmed.
-const Youth = 50 * time.Millisecond
+// warmUp is how long after the first wait the subscriptions may need to be confirmed.
+const warmUp = 50 * time.Millisecond
 
 // source is the subscriptions to one node. Its methods do not block.
 type source interface {
@@ -215,12 +215,15 @@ func (s *Subscriber) rest(now time.Time) {
 	}
 }
 
-// Young reports whether the first wait has only just begun, so that subscriptions may not be
-// confirmed yet.
-func (s *Subscriber) Young() bool {
+// WarmUp returns how long subscriptions may take to be confirmed, if the first wait has only just
+// begun; otherwise zero.
+func (s *Subscriber) WarmUp() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Clock.Now().Sub(s.began) < Youth
+	if s.Clock.Now().Sub(s.began) < warmUp {
+		return warmUp
+	}
+	return 0
 }
 
 // message handles a node's message. If it wakes a wait that is over, the node is told to
@@ -239,12 +242,13 @@ func (s *Subscriber) message(node int, text string) {
 		w = s.finished[wake.NodeKey]
 	}
 	s.mu.Unlock()
+	now := s.Clock.Now()
 	switch {
 	case wake.Second:
 		if w != nil {
-			w.Second(wake.Ticket)
+			w.Second(now, wake.Ticket)
 		}
-	case w == nil || !w.Woken(node, wake.Ticket):
+	case w == nil || !w.Woken(now, node, wake.Ticket):
 		s.Leave(node, wake.NodeKey, wake.Ticket)
 	}
 }

@@ -66,11 +66,11 @@ func subscriberOf(t *testing.T, clients ...redis.UniversalClient) *Subscriber {
 // waiter counts what it is told of each node.
 type waiter struct{ found, lost [2]int }
 
-func (w *waiter) Subscribed(node int)   { w.found[node]++ }
-func (w *waiter) Unsubscribed(node int) { w.lost[node]++ }
-func (*waiter) Woken(int, int64) bool   { return true }
-func (*waiter) Second(int64)            {}
-func (*waiter) Over(time.Time) bool     { return true }
+func (w *waiter) Subscribed(node int)            { w.found[node]++ }
+func (w *waiter) Unsubscribed(node int)          { w.lost[node]++ }
+func (*waiter) Woken(time.Time, int, int64) bool { return true }
+func (*waiter) Second(time.Time, int64)          {}
+func (*waiter) Over(time.Time) bool              { return true }
 
 // A Cluster's channel is that of some waits, a single server's that of all. What happens to a
 // channel is reported to its own waits, and to no other.

@@ -1,0 +1,49 @@
+package waitqueue
+
+import (
+	"strings"
+	"sync"
+	"time"
+)
+
+// RecentKeys remembers keys and when each was last noted. It serves two purposes: keys that
+// clients of other libraries use, and keys that the client's own release has just handed to a
+// waiter, which the client must not take again before that waiter comes.
+type RecentKeys struct {
+	mu   sync.Mutex
+	keys map[string]time.Time
+}
+
+// maxRecent bounds the memory. A key that is forgotten costs a waiter a turn, or a second or two.
+const maxRecent = 1 << 12
+
+// Note remembers a key. If there are too many, it forgets all others.
+func (k *RecentKeys) Note(key string, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.keys == nil || len(k.keys) >= maxRecent {
+		k.keys = map[string]time.Time{}
+	}
+	k.keys[strings.Clone(key)] = now
+}
+
+// Take reports whether a key is remembered, and forgets it.
+func (k *RecentKeys) Take(key string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, known := k.keys[key]
+	delete(k.keys, key)
+	return known
+}
+
+// seen returns when a key was last noted; zero if never, or more than foreignFor ago.
+func (k *RecentKeys) seen(key string, now time.Time) time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, known := k.keys[key]
+	if known && now.Sub(at) >= foreignFor {
+		delete(k.keys, key)
+		return time.Time{}
+	}
+	return at
+}

@@ -1,0 +1,61 @@
+package redlock
+
+import (
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+)
+
+// proposals are the rounds of one attempt: one, or with fencing one for each token that was
+// proposed. All have the same value, and validity counts from the first. The lanes keep them in
+// order.
+type proposals struct {
+	first *quorum.Round[protocol.Operation]
+	more  []*quorum.Round[protocol.Operation]
+	won   *quorum.Round[protocol.Operation] // the last that found a majority; nil: none
+}
+
+func (p *proposals) last() *quorum.Round[protocol.Operation] {
+	if len(p.more) > 0 {
+		return p.more[len(p.more)-1]
+	}
+	return p.first
+}
+
+// sentToAll reports that every node was sent the last proposal, so that none is sent any more.
+func (p *proposals) sentToAll() bool { return p.last().SentToAll() }
+
+// withdraw drops what no lane has sent. From then on ballots tells which nodes were sent
+// something.
+func (p *proposals) withdraw() {
+	p.first.Withdraw()
+	for _, round := range p.more {
+		round.Withdraw()
+	}
+}
+
+// ballots lists each node's answer to the last proposal that it was sent.
+func (p *proposals) ballots() []quorum.Ballot {
+	ballots := p.first.Ballots()
+	for _, round := range p.more {
+		for i, later := range round.Ballots() {
+			if later.Sent {
+				ballots[i] = later
+			}
+		}
+	}
+	return ballots
+}
+
+// grantedBefore reports that a node has granted one of the proposals before the last.
+func (p *proposals) grantedBefore(node int) bool {
+	for i := range p.more {
+		round := p.first
+		if i > 0 {
+			round = p.more[i-1]
+		}
+		if round.Ballots()[node].Final == quorum.Granted {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,219 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+)
+
+// TryAcquire makes one attempt to lock key for ttl. It takes one round trip, and never longer
+// than Config.NodeTimeout, or until ctx ends. If nodes granted a lock that found no majority,
+// it takes one or two more round trips to free the key there, also if ctx has ended.
+//
+// Errors: ErrHeld if another client has the key, or, with Config.Fair, waits for it;
+// ErrNoQuorum if too few nodes answered; ErrExpired if the answers came too late to be of use.
+// All three come in a *QuorumError, which also matches ctx's cause if ctx has ended. If ctx
+// ended before the answers had decided the attempt, the *QuorumError matches ctx's cause alone:
+// nodes that have not answered yet have not failed. ErrClosed after Close. After an error that
+// names an argument, no node was asked.
+//
+// After an error no key of this attempt stays on any node that answers. When TryAcquire
+// returns, the key is gone from the nodes that had granted it. A node that had not answered
+// yet, as it is much slower than the others or ctx ended before, deletes the key as soon as it
+// answers: the key is gone a round trip later. A node whose answer was lost is asked again
+// until the ttl is over.
+func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
+	ttl, err := r.checkAcquire(ctx, key, ttl)
+	if err != nil {
+		return nil, err
+	}
+	a := attempt{r: r, key: key, ttl: ttl}
+	return a.run(ctx)
+}
+
+func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
+	if r == nil || r.closing == nil {
+		return 0, errNotMade
+	}
+	if ctx == nil {
+		return 0, errNilContext
+	}
+	if err := r.cfg.checkKey(key); err != nil {
+		return 0, err
+	}
+	ttl, err := r.cfg.checkTTL(ttl)
+	if err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, errs.Op("acquire", key, context.Cause(ctx))
+	}
+	return ttl, nil
+}
+
+var errNilContext = errors.New("redlock: ctx is nil")
+
+// attempt is one attempt to take a key.
+type attempt struct {
+	r       *Redlock
+	key     string
+	ttl     time.Duration
+	wait    *wait // whose queue entry the attempt uses, and keeps if it fails; nil: a newcomer's
+	retries bool  // the caller tries again after a failure
+
+	proposals
+	// cleanUp deletes the key of a failed attempt that retries, on the nodes that had granted
+	// it; nil: there are none.
+	cleanUp *quorum.Round[protocol.Operation]
+}
+
+// run makes the attempt. docs/algorithm.md numbers its steps.
+func (a *attempt) run(ctx context.Context) (*Lock, error) {
+	r := a.r
+	if err := r.enter(); err != nil {
+		return nil, errs.Op("acquire", a.key, err)
+	}
+	defer r.attempts.Done()
+
+	// Step 1: a value that no other attempt has, also none of this client. What an earlier
+	// attempt still has on its way can then not affect this one.
+	op, err := a.operation()
+	if err != nil {
+		return nil, err
+	}
+
+	// Steps 2 and 3: the clock is read before the first byte leaves, so no node can start its
+	// countdown earlier. The caller leaves at the decision.
+	a.first = a.ask(ctx, op)
+	if r.cfg.Fencing {
+		a.propose(ctx, op)
+	} else if a.first.Tally().Outcome() == quorum.Won {
+		a.won = a.first
+	}
+	if err := r.guard.Duplicate(); err != nil {
+		a.giveBack(ctx, protocol.Enqueue)
+		return nil, errs.Op("acquire", a.key, err)
+	}
+
+	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start of the first
+	// round, so time that is lost from here on is not credited to the lock.
+	start := a.first.Start()
+	if a.won != nil && clock.Validity(a.ttl, a.last().Decided().Sub(start), r.cfg.Drift) > 0 {
+		lock := a.lock(ctx, start.Add(a.ttl-r.cfg.Drift.Of(a.ttl)))
+		// Checked once more, right before the caller gets the lock: this goroutine may have
+		// been asleep since the decision.
+		if r.cfg.Clock.Now().Before(lock.until) {
+			if a.wait != nil {
+				a.wait.won(lock)
+			}
+			r.scheduler.EndAt(lock, lock.until)
+			return lock, nil
+		}
+	}
+
+	// Step 5: no lock, so nothing may stay. A waiter keeps its queue entry only if the attempt
+	// has shown that its turns can be of use: a majority has answered in time.
+	reason, decisive := a.reason()
+	back := protocol.Enqueue
+	if reason == ErrNoQuorum || reason == ErrExpired {
+		back = protocol.Dequeue
+	}
+	a.giveBack(ctx, back)
+	return nil, r.quorumError(decisive, reason, context.Cause(ctx))
+}
+
+// operation returns what the nodes are asked first.
+func (a *attempt) operation() (op protocol.Operation, err error) {
+	r, nodeKey := a.r, a.r.cfg.KeyPrefix+a.key
+	op = protocol.Operation{Kind: protocol.Acquire, Observer: observer{r}, Key: a.key, NodeKey: nodeKey, TTL: protocol.Millis(a.ttl)}
+	if op.Value, err = r.random.value(); err != nil {
+		return op, fmt.Errorf("redlock: acquire %q: no random value: %w", a.key, err)
+	}
+	if r.cfg.Fencing {
+		if op.Fence, err = r.newFence(a.key, nodeKey); err != nil {
+			return op, err
+		}
+	}
+	switch {
+	case a.wait != nil:
+		op.Queue, op.Entry, op.Observer = a.wait.queue, a.wait.entry(a.wait.value), a.wait
+	case r.cfg.Fair:
+		op.Queue, op.Entry = protocol.QueueOf(nodeKey), r.newcomer(nodeKey)
+	}
+	return op, nil
+}
+
+// spec returns the round that sends op. A waiter hears of the nodes that do not answer.
+func (a *attempt) spec(op protocol.Operation) quorum.Spec[protocol.Operation] {
+	spec := quorum.Spec[protocol.Operation]{Op: op}
+	if a.wait != nil {
+		spec.Done = a.wait.unanswered
+	}
+	return spec
+}
+
+// introduction is how long a Redlock's very first round waits for the nodes that a majority did
+// not need, unless a quarter of NodeTimeout, or of what is left of the lock's validity, is
+// shorter. It is enough for a second connection to a server that has answered on the first.
+const introduction = 50 * time.Millisecond
+
+// ask sends the first round and waits for its decision. The very first round of a Redlock also
+// waits for the other nodes a little, so that a server that is listed twice is an error from the
+// start. A duplicate never gets a second vote, with or without this wait.
+func (a *attempt) ask(ctx context.Context, op protocol.Operation) *quorum.Round[protocol.Operation] {
+	r := a.r
+	spec := a.spec(op)
+	if r.introduced.Load() {
+		round := r.start(spec)
+		round.Wait(ctx)
+		return round
+	}
+	all := make(chan struct{})
+	spec.Heard = func(*quorum.Round[protocol.Operation]) { close(all) }
+	round := r.start(spec)
+	round.Wait(ctx)
+	left := clock.Validity(a.ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)
+	timer := r.cfg.Clock.NewTimer(max(min(introduction, r.cfg.NodeTimeout/4, left/4), 0))
+	defer timer.Stop()
+	select {
+	case <-all:
+	case <-timer.C():
+	case <-ctx.Done():
+		return round
+	}
+	r.introduced.Store(true)
+	return round
+}
+
+// lock returns the lock that was won, valid until then.
+func (a *attempt) lock(ctx context.Context, until time.Time) *Lock {
+	op := a.won.Op()
+	return &Lock{
+		r: a.r, key: op.Key, nodeKey: op.NodeKey, value: op.Value, fence: op.Fence,
+		values: ctx, proposals: a.proposals, wait: a.wait,
+		until: until, ttl: a.ttl, keys: a.last().Start().Add(a.ttl),
+	}
+}
+
+// reason returns why there is no lock, and the round that shows it. The reason is nil if the
+// caller left before anything was certain.
+func (a *attempt) reason() (error, *quorum.Round[protocol.Operation]) {
+	last := a.last()
+	switch tally := last.Tally(); {
+	case a.won != nil:
+		return ErrExpired, a.won
+	case tally.Outcome() == quorum.Won:
+		return ErrExpired, last // the proposal did
+	case tally.Outcome() == quorum.Open:
+		return nil, last
+	case tally.Unavailable():
+		return ErrNoQuorum, last
+	}
+	return ErrHeld, last
+}
