@@ -30,6 +30,6 @@ var moved = slices.Concat(
 	}, "--guard=false", "--nodes", "3", "--faults", "duplicate"),
 	in([]bug{
 		{"leaver-is-no-quorum", "when a caller gives up, nodes that have not answered count as failed", one(attempt,
-			"		reason = nil // the caller left before anything was certain\n", "		reason = ErrNoQuorum\n")},
+			"	case tally.Outcome() == quorum.Open:\n		return nil, last\n", "	case tally.Outcome() == quorum.Open:\n		return ErrNoQuorum, last\n")},
 	}),
 )

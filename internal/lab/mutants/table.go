@@ -54,7 +54,7 @@ const (
 	tally     = "quorum/tally.go"
 	call      = "quorum/call.go"
 	acquire   = "redlock/acquire.go"
-	attempt   = "redlock/attempt.go"
+	attempt   = "redlock/tryacquire.go"
 	cleanup   = "redlock/cleanup.go"
 	fences    = "redlock/fence.go"
 	propose   = "redlock/internal/protocol/propose.lua"
@@ -74,12 +74,12 @@ const (
 	carry     = "quorum/carry.go"
 	locks     = "redlock/lock.go"
 	do        = "redlock/do.go"
-	turns     = "redlock/turns.go"
+	local     = "redlock/internal/waitqueue/local.go"
 	pinned    = "redlock/internal/conn/pinned.go"
 	wire      = "redlock/internal/conn/wire.go"
 	redlock   = "redlock/redlock.go"
 	skewed    = "clock/skewed.go"
-	bids      = "redlock/bid.go"
+	proposals = "redlock/proposals.go"
 	guards    = "redlock/internal/voter/guard.go"
 	marker    = "redlock/internal/voter/record.go"
 	errs      = "redlock/errors.go"
@@ -92,9 +92,9 @@ const (
 	ear       = "redlock/internal/wakeup/subscription.go"
 	ears      = "redlock/internal/wakeup/subscriber.go"
 	shards    = "redlock/internal/wakeup/shards.go"
-	tickets   = "redlock/tickets.go"
-	nexts     = "redlock/next.go"
-	news      = "redlock/news.go"
+	tickets   = "redlock/internal/waitqueue/tickets.go"
+	nexts     = "redlock/internal/waitqueue/next.go"
+	heard     = "redlock/internal/waitqueue/heard.go"
 	notices   = "redlock/broken.go"
 )
 
@@ -112,14 +112,14 @@ var locking = []bug{
 		"cast(c, protocol.DecodeNil(ineligible))", "c.Grant(0)")},
 
 	{"drift-left-out", "validity does not allow for clock drift", one(attempt,
-		"until := start.Add(ttl - r.cfg.Drift.Of(ttl))", "until := start.Add(ttl)")},
+		"start.Add(a.ttl-r.cfg.Drift.Of(a.ttl))", "start.Add(a.ttl)")},
 	{"drift-added", "the margin for drift lengthens validity", one(attempt,
-		"until := start.Add(ttl - r.cfg.Drift.Of(ttl))", "until := start.Add(ttl + r.cfg.Drift.Of(ttl))")},
+		"start.Add(a.ttl-r.cfg.Drift.Of(a.ttl))", "start.Add(a.ttl+r.cfg.Drift.Of(a.ttl))")},
 	{"validity-after-round", "validity counts from the decision, not from before the first byte", one(attempt,
-		"until := start.Add(ttl - r.cfg.Drift.Of(ttl))", "until := last.Decided().Add(ttl - r.cfg.Drift.Of(ttl))")},
+		"start.Add(a.ttl-r.cfg.Drift.Of(a.ttl))", "a.last().Decided().Add(a.ttl-r.cfg.Drift.Of(a.ttl))")},
 	{"validity-not-checked", "a lock that has already expired is handed out", []edit{
-		{attempt, "if b.won != nil && clock.Validity(ttl, last.Decided().Sub(start), r.cfg.Drift) > 0 {", "if _, _ = clock.Validity, last; b.won != nil {"},
-		{attempt, "if r.cfg.Clock.Now().Before(until) {", "if true {"},
+		{attempt, "if a.won != nil && clock.Validity(a.ttl, a.last().Decided().Sub(start), r.cfg.Drift) > 0 {", "if a.won != nil {"},
+		{attempt, "if r.cfg.Clock.Now().Before(lock.until) {", "if true {"},
 	}},
 	{"ttl-not-cut", "validity includes the fraction of a millisecond that Redis cuts off", one(config,
 		"ttl = ttl.Truncate(time.Millisecond)", "_ = ttl.Truncate(time.Millisecond)")},
@@ -133,13 +133,13 @@ var locking = []bug{
 	{"release-of-granted-only", "a release skips nodes whose grant came after the decision", one(lifecycle,
 		"asked[b.Node] = b.Sent", "asked[b.Node] = b.Vote == quorum.Granted")},
 	{"unsent-set-stays", "a SET that was still queued at the release is sent after it", one(lifecycle,
-		"		l.bid.withdraw()\n", "")},
+		"		l.withdraw()\n", "")},
 	{"cleanup-where-granted", "a failed attempt is cleaned up only on nodes that granted it", one(cleanup,
-		"		case ballot.Final != quorum.Refused || back == protocol.Dequeue:\n			silent[n], anySilent = true, true\n", "")},
+		"		case ballot.Final != quorum.Refused || removes:\n			silent[n], anySilent = true, true\n", "")},
 	{"cleanup-with-caller", "an attempt whose caller gave up is not cleaned up", one(cleanup,
-		"	b.withdraw()\n", "	b.withdraw()\n	if ctx.Err() != nil {\n		return remains{}\n	}\n")},
+		"	a.withdraw()\n", "	a.withdraw()\n	if ctx.Err() != nil {\n		return\n	}\n")},
 	{"no-cleanup", "failed attempts are not cleaned up", one(cleanup,
-		"	b.withdraw()\n", "	if true {\n		return remains{}\n	}\n	b.withdraw()\n")},
+		"	a.withdraw()\n", "	if true {\n		return\n	}\n	a.withdraw()\n")},
 	{"owed-once", "a lost release or clean-up is not repeated", one(call,
 		"if r.kept() && now.Before(r.spec.KeepUntil) {", "if false {")},
 
@@ -163,12 +163,12 @@ var locking = []bug{
 		{renew, "	if l.cause != nil {\n		return\n	}\n	if err == nil {", "	if l.cause != nil && l.cause != ErrReleased {\n		return\n	}\n	if err == nil {"},
 	}},
 	{"loss-told-late", "the lock's context ends 50 ms after its validity", []edit{
-		{attempt, "r.scheduler.EndAt(lock, until)", "r.scheduler.EndAt(lock, until.Add(50*time.Millisecond))"},
+		{attempt, "r.scheduler.EndAt(lock, lock.until)", "r.scheduler.EndAt(lock, lock.until.Add(50*time.Millisecond))"},
 		{lifecycle, "	if now.Before(l.until) { // it", "	if now.Before(l.until.Add(50 * time.Millisecond)) { // it"},
 		{lifecycle, "		l.r.scheduler.EndAt(l, l.until)\n		return", "		l.r.scheduler.EndAt(l, l.until.Add(50*time.Millisecond))\n		return"},
 	}},
 	{"loss-not-told", "the lock's context does not end with its validity", one(attempt,
-		"			r.scheduler.EndAt(lock, until)\n", "")},
+		"			r.scheduler.EndAt(lock, lock.until)\n", "")},
 
 	{"close-drops-owed", "Close does not send pending deliveries", one(carry,
 		"if n > 0 || due || l.closing {", "if n > 0 || due {")},
@@ -185,7 +185,7 @@ var locking = []bug{
 	{"rejected-too-early", "a lock is lost one refusal too early", one(tally,
 		"return t.Refused > t.N-t.Need() }", "return t.Refused >= t.N-t.Need() && t.Refused > 0 }")},
 	{"held-for-no-quorum", "too few answers are reported as another client's lock", one(attempt,
-		"	case tally.Unavailable():\n		reason = ErrNoQuorum\n", "")},
+		"	case tally.Unavailable():\n		return ErrNoQuorum, last\n", "")},
 	{"lost-not-released", "the keys that are left of a lost lock are not released", one(lifecycle,
 		"	if l.released {\n		l.mu.Unlock()", "	if l.released || l.cause != nil {\n		l.mu.Unlock()")},
 	{"extension-not-outlived", "a lost release of an extended lock is repeated only for the first ttl", one(lifecycle,
@@ -193,9 +193,9 @@ var locking = []bug{
 	{"extend-ttl-not-cut", "an extension includes the fraction of a millisecond that Redis cuts off", one(locks,
 		"	ttl, err := l.r.cfg.checkTTL(ttl)\n", "	_, err := l.r.cfg.checkTTL(ttl)\n")},
 	{"extend-with-first-drift", "an extension uses the drift margin of the first ttl", []edit{
-		{lifecycle, "until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Start().Add(ttl - l.r.cfg.Drift.Of(l.first))"},
-		{locks, "until: until, ttl: ttl, keys", "until: until, ttl: ttl, first: ttl, keys"},
-		{locks, "	keepAlive bool\n", "	keepAlive bool\n	first time.Duration\n"},
+		{lifecycle, "until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))", "until := round.Start().Add(ttl - l.r.cfg.Drift.Of(l.firstTTL))"},
+		{attempt, "until: until, ttl: a.ttl, keys", "until: until, ttl: a.ttl, firstTTL: a.ttl, keys"},
+		{locks, "	keepAlive bool\n", "	keepAlive bool\n	firstTTL  time.Duration\n"},
 	}},
 	{"renewed-at-the-end", "a renewal is due only when the ttl is over", one(renew,
 		"const renewals = 3", "const renewals = 1")},
@@ -222,13 +222,13 @@ var locking = []bug{
 	{"keeper-mixes-up", "the scheduler mixes up the entries of its timer heap", one(timerHeap,
 		"index, h.due(h.tasks[j]).index = i+1, j+1", "index, h.due(h.tasks[j]).index = j+1, i+1")},
 	{"gives-up-without-quorum", "Acquire gives up where it should wait for a quorum", one(acquire,
-		"			case now.Cause != nil:\n				return nil, now\n", "			case now.Cause != nil || now.Reason == ErrNoQuorum:\n				return nil, now\n")},
+		"	case failed.Cause != nil:\n		failed.Reason =", "	case failed.Cause != nil || failed.Reason == ErrNoQuorum:\n		failed.Reason =")},
 	{"does-not-give-up", "Acquire keeps waiting after its context has ended", one(acquire,
-		"	case <-ctx.Done():\n		failed.Cause", "	case <-make(chan int):\n		failed.Cause")},
-	{"line-ends-with-first", "when the first waiter leaves the local queue, the next is not started", one(turns,
-		"	if i == 0 && l.holder == nil {\n		t.next(key, l)\n	} else if", "	if")},
+		"	case <-ctx.Done():\n		return a.end", "	case <-make(chan int):\n		return a.end")},
+	{"line-ends-with-first", "when the first waiter leaves the local queue, the next is not started", one(local,
+		"(i == 0 || len(q.callers) == 0)", "len(q.callers) == 0")},
 	{"cleanup-owed-shortly", "a lost clean-up is repeated for only one NodeTimeout", one(cleanup,
-		"KeepUntil: r.cfg.Clock.Now().Add(ttl)}", "KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout)}")},
+		"KeepUntil: r.cfg.Clock.Now().Add(a.ttl)}", "KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout)}")},
 	{"waits-for-the-silent", "a round waits for nodes that do not answer", one(waiter,
 		"	r.Expire()\n", "")},
 	{"quorum-of-the-living", "a majority of the nodes that have not failed is enough", one(tally,

@@ -9,7 +9,7 @@ var ailing = slices.Concat(
 			"	t.base += ticket - ours + 1\n", "	t.base += min(ticket-ours+1, 1e6)\n")},
 	),
 	inTrial("foreign",
-		bug{"foreigners-unseen", "a waiter never notices that clients of other libraries take the key and wake nobody", one("redlock/foreign.go",
+		bug{"foreigners-unseen", "a waiter never notices that clients of other libraries take the key and wake nobody", one("redlock/internal/waitqueue/foreign.go",
 			"	return !f.seen.IsZero() && now.Sub(f.seen) < foreignFor\n", "	return false\n")},
 	),
 )
