@@ -357,7 +357,7 @@ func TestListeningForKeptLocksBesideWaits(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		counts := tape.count()[p.name]
 		assert.Equal(b, 3, counts["SUBSCRIBE"], "a channel more on the same connections")
-		assert.LessOrEqual(b, counts["stand"], 1, "a look at the most")
+		assert.LessOrEqual(b, counts["enqueue"], 1, "a look at the most")
 		for i := range 3 {
 			assert.Len(b, b.redis(i).PubSubChannels(""), 2)
 		}

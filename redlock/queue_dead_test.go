@@ -61,7 +61,7 @@ func TestTheNextTakesAKeyThatExpires(t *testing.T) {
 			assert.GreaterOrEqual(b, late, time.Duration(0))
 			assert.LessOrEqual(b, late, time.Duration(4*dead)*time.Second+2*time.Millisecond, "%d dead", dead)
 			for _, c := range asked(tape.count()) {
-				assert.LessOrEqual(b, c["try"]+c["stand"], 10*5)
+				assert.LessOrEqual(b, c["try"]+c["enqueue"], 10*5)
 			}
 			b.release(l)
 			for i := range dead {
@@ -102,8 +102,8 @@ func TestWhoWaitsInVainAsksForLittle(t *testing.T) {
 		tape.count()
 		time.Sleep(10 * time.Minute)
 		for _, c := range asked(tape.count()) {
-			require.Equal(b, []string{"stand"}, sorted(c))
-			assert.InDelta(b, 40, c["stand"], 1, "one of the nodes each fifteen seconds")
+			require.Equal(b, []string{"enqueue"}, sorted(c))
+			assert.InDelta(b, 40, c["enqueue"], 1, "one of the nodes each fifteen seconds")
 		}
 		for _, w := range queue {
 			w.cancel()

@@ -102,7 +102,7 @@ func TestWhoComesBackAtOnceTakesTurns(t *testing.T) {
 					assert.InDelta(b, 20, n, 2, "%v, clocks %v", each, offsets)
 				}
 				for _, c := range asked(tape.count()) {
-					commands += c["try"] + c["stand"] + c["leave"] + c["release"] + c["SET"]
+					commands += c["try"] + c["enqueue"] + c["dequeue"] + c["release"] + c["SET"]
 				}
 				assert.Less(b, commands, 20*len(whose), "ten, and those to take a place")
 				assert.Less(b, virtual, time.Duration(len(whose))*9*time.Millisecond, "two slow round trips and a millisecond to hold it")

@@ -37,7 +37,7 @@ func TestWhoGivesUpLeavesTheQueue(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 			for _, counts := range asked(tape.count()) {
-				assert.Equal(b, map[string]int{"leave": 5}, counts)
+				assert.Equal(b, map[string]int{"dequeue": 5}, counts)
 			}
 			for i, w := range queue {
 				if !left[i] {

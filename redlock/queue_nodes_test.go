@@ -130,7 +130,7 @@ func TestQueuesThatDiffer(t *testing.T) {
 		b.release(l)
 		assert.LessOrEqual(b, took(func() { finish(b, queue...) }), 5*time.Second)
 		for _, c := range asked(tape.count()) {
-			assert.LessOrEqual(b, c["try"]+c["stand"]+c["leave"], 60, "%v", c)
+			assert.LessOrEqual(b, c["try"]+c["enqueue"]+c["dequeue"], 60, "%v", c)
 		}
 		b.noQueues()
 	})
@@ -147,7 +147,7 @@ func TestAMajorityIsGoneForAWhile(t *testing.T) {
 		tape := b.record(parties...)
 		time.Sleep(10 * time.Second)
 		for _, c := range asked(tape.count()) {
-			assert.LessOrEqual(b, c["try"]+c["stand"]+c["leave"]+c["SET"], 10*2*40, "%v: 20 tries a second on two nodes, and the clean-up", c)
+			assert.LessOrEqual(b, c["try"]+c["enqueue"]+c["dequeue"]+c["SET"], 10*2*40, "%v: 20 tries a second on two nodes, and the clean-up", c)
 		}
 		require.NoError(b, b.masters.Restart(0, 1, 2))
 		time.Sleep(3 * time.Second)
@@ -188,7 +188,7 @@ func TestWaitingForTheEndOfAQuarantine(t *testing.T) {
 				assert.False(b, w.over())
 			}
 			for _, c := range asked(tape.count()) {
-				assert.LessOrEqual(b, c["try"]+c["stand"]+c["leave"], 11*5*2*25, "%v: some 20 tries a second, and giving back", c)
+				assert.LessOrEqual(b, c["try"]+c["enqueue"]+c["dequeue"], 11*5*2*25, "%v: some 20 tries a second, and giving back", c)
 			}
 			finish(b, queue...)
 			assert.LessOrEqual(b, time.Since(began), quarantine+2*time.Second)

@@ -17,7 +17,7 @@ import (
 type sent struct {
 	by   string // a party; empty: another client
 	node int
-	what string // "try", "stand", "leave", "release", "extend", "inspect", "force" or the command's name
+	what string // "try", "enqueue", "dequeue", "release", "extend", "inspect", "force" or the command's name
 	at   time.Time
 }
 
@@ -63,7 +63,7 @@ func verb(c []string) string {
 		return "inspect"
 	case keys == 2 && len(args) == 3:
 		return "force"
-	case slices.Contains([]string{"try", "stand", "leave"}, args[0]):
+	case slices.Contains([]string{"try", "enqueue", "dequeue"}, args[0]):
 		return args[0]
 	default:
 		return "release"

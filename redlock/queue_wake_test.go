@@ -118,8 +118,8 @@ func TestAPlaceIsKeptForAsLongAsTheWait(t *testing.T) {
 			}
 		}
 		counts := tape.count()[p.name]
-		assert.Equal(b, []string{"PING", "stand"}, sorted(counts))
-		assert.InDelta(b, 1800/15, counts["stand"], 1, "a look at one node each fifteen seconds")
+		assert.Equal(b, []string{"PING", "enqueue"}, sorted(counts))
+		assert.InDelta(b, 1800/15, counts["enqueue"], 1, "a look at one node each fifteen seconds")
 		assert.InDelta(b, 5*1800/5, counts["PING"], 5, "each connection is asked every five")
 		b.release(l)
 		b.release(w.hold())

@@ -112,7 +112,7 @@ func TestRealOneNodeWithoutTheRightsToQueue(t *testing.T) {
 	w := f.wait(r, key, ttl)
 	f.queued("lock:"+key, 1, 0, 1)
 	f.eventually("it listens", func() bool { return slices.Equal(f.listeners(), []int{1, 1, 0}) })
-	f.eventually("it looks by itself", func() bool { return said[0].count("stand")+said[1].count("stand") > 4 })
+	f.eventually("it looks by itself", func() bool { return said[0].count("enqueue")+said[1].count("enqueue") > 4 })
 	tries := total(said, "set") + total(said, "try")
 	require.NoError(t, f.release(l))
 	require.NoError(t, f.release(w.got()))

@@ -90,9 +90,9 @@ func TestRealPubSubConnectionsAreMadeAgain(t *testing.T) {
 	w := f.line(key, ttl, r)[0]
 	f.heard(r, w)
 	for i, a := range f.admin {
-		stood := said[i].count("stand")
+		stood := said[i].count("enqueue")
 		require.NoError(t, a.ClientKillByFilter(f.ctx, "TYPE", "pubsub").Err())
-		f.eventually("it has asked for its place again", func() bool { return said[i].count("stand") > stood })
+		f.eventually("it has asked for its place again", func() bool { return said[i].count("enqueue") > stood })
 	}
 	f.heard(r, w)
 	assert.Zero(t, total(said, "try"))

@@ -16,7 +16,7 @@ import (
 )
 
 // spoken is a hook that counts what a Redlock asks of one node for one key, or for all if
-// that is empty: "set", the queue script's "try", "stand" and "leave", and "release".
+// that is empty: "set", the queue script's "try", "enqueue" and "dequeue", and "release".
 type spoken struct {
 	key string
 	mu  sync.Mutex

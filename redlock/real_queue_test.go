@@ -25,17 +25,17 @@ func TestRealAReleaseWakes(t *testing.T) {
 	for range 3 {
 		l := f.acquire(holder, key, time.Hour)
 		f.onAll(key, l, f.all()...)
-		sets, tries, looks := total(said, "set"), total(said, "try"), total(said, "stand")
+		sets, tries, looks := total(said, "set"), total(said, "try"), total(said, "enqueue")
 		w := f.wait(r, key, ttl)
 		f.queued(key, 1, f.all()...)
-		f.eventually("it looks by itself", func() bool { return total(said, "stand") > looks+len(said) })
+		f.eventually("it looks by itself", func() bool { return total(said, "enqueue") > looks+len(said) })
 		assert.Equal(t, tries, total(said, "try"), "that is no attempt")
 		require.False(t, w.over())
 
-		looks = total(said, "stand")
+		looks = total(said, "enqueue")
 		require.NoError(t, f.release(l))
 		l = w.got()
-		if total(said, "stand") == looks {
+		if total(said, "enqueue") == looks {
 			woken++
 		}
 		tries = total(said, "try") - tries
@@ -91,7 +91,7 @@ func TestRealTheHolderDies(t *testing.T) {
 	w := f.wait(r, key, ttl)
 	f.queued(key, 1, f.all()...)
 	mine := w.got()
-	assert.LessOrEqual(t, total(said, "stand"), len(said)+2, "the third look was not needed")
+	assert.LessOrEqual(t, total(said, "enqueue"), len(said)+2, "the third look was not needed")
 	require.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 	require.NoError(t, f.release(mine))
 	f.nobodyWaits(f.all()...)
@@ -159,7 +159,7 @@ func TestRealQueuesOfStrangeKeys(t *testing.T) {
 				f.gone(prefix+k, f.all()...)
 			}
 			// Who is not woken would look at all nodes once more for each key.
-			assert.LessOrEqual(t, total(said, "stand"), 2*len(keys)*len(said))
+			assert.LessOrEqual(t, total(said, "enqueue"), 2*len(keys)*len(said))
 		})
 	}
 }

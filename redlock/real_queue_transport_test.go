@@ -21,10 +21,10 @@ func (f *fleet) wakes(holder, r *redlock.Redlock, prefix string, said []*spoken)
 	w := f.wait(r, key, ttl)
 	f.queued(prefix+key, 1, f.all()...)
 	f.heard(r, &waiting{f: f, key: prefix + key})
-	tries, looks := total(said, "try"), total(said, "stand")
+	tries, looks := total(said, "try"), total(said, "enqueue")
 	require.NoError(f, f.release(l))
 	l = w.got()
-	woken = total(said, "stand") == looks
+	woken = total(said, "enqueue") == looks
 	assert.LessOrEqual(f, total(said, "try"), tries+2*len(said), "it does not poll")
 	require.NoError(f, f.release(l))
 	f.gone(prefix+key, f.all()...)

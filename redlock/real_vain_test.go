@@ -51,7 +51,7 @@ func (f *fleet) servedBeside(links []*redisserver.Link, cfg redlock.Config) *wai
 	f.onAll(key, l, f.answering()...)
 	w := f.wait(sick, key, time.Minute)
 	asked := func() (n int) {
-		for _, what := range []string{"set", "try", "stand"} {
+		for _, what := range []string{"set", "try", "enqueue"} {
 			n += said.count(what)
 		}
 		return n

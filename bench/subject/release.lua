@@ -1,12 +1,13 @@
--- KEYS[1] the key; KEYS[2] its flag, which is there while somebody is in its queue;
--- ARGV[1] our value. If we waited: KEYS[2] the queue, KEYS[3] the flag, ARGV[2] our name in
--- the queue and ARGV[3] our ticket, as we may still be in it where we did not get the key.
--- Deletes the key if it is ours: 1, or 2 if that has woken somebody. Otherwise leaves it
--- alone: 0. If the queue has more of the dead than one script removes: 4 above that.
+-- Deletes the key if it has our value, and wakes the first waiter.
+-- KEYS[1] the key; KEYS[2] its flag, which exists while somebody waits; ARGV[1] our value.
+-- After a wait: KEYS[2] the queue; KEYS[3] the flag; ARGV[2] our name and ARGV[3] our ticket, as
+-- a node that refused us may still have our entry.
+-- Returns 1 if it has deleted the key, 2 if that has woken a waiter, otherwise 0; 4 more if the
+-- queue has more dead entries than one script removes.
 --
--- To delete the flag with the key tells whether anybody waits at less cost than to look.
--- A third key would cost every release as much again, so if somebody does the queue's name
--- is made of the flag's: it differs in a part that does not decide the Cluster slot.
+-- Deleting the flag with the key shows whether anybody waits, and costs less than a look. The
+-- queue as a third key would cost every release as much again. So its name is derived from the
+-- flag's, if somebody waits. They differ in a part that does not decide the Cluster slot.
 local queue, flag = KEYS[2], KEYS[3]
 if not flag then
   flag = queue
@@ -19,7 +20,7 @@ if held == ARGV[1] then
   end
   deleted, held = 1, false
 elseif held then
-  -- A key of another type is somebody else's too; any other error is an error.
+  -- A key of another type is another client's too; any other error is an error.
   if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
     return held
   end
@@ -35,19 +36,10 @@ end
 if not KEYS[3] then
   queue = string.gsub(flag, 'redlock:queued:', 'redlock:queue:', 1)
 end
--- Our user may not be permitted what those who wait are: the key is gone all the same.
 if ARGV[2] then
-  pcall(leave, queue, flag, ARGV[2], ARGV[3])
+  pcall(dequeue, queue, flag, ARGV[2], ARGV[3]) -- this user may lack the right to
 end
 if held then
   return 0
 end
-local permitted, who = pcall(wake, queue, flag, '')
-if permitted and who then
-  redis.call('SET', flag, '1', 'PX', math.max(redis.call('PTTL', queue), 1000))
-  deleted = deleted * 2
-end
-if more then
-  return deleted + 4
-end
-return deleted
+return handOver(queue, flag, deleted)

@@ -3,7 +3,7 @@ package main
 // breaking are bugs in ForceRelease. The simulation has no operator who uses it.
 var breaking = []mutant{
 	shownBy("TestForceReleaseTellsTheHolder", bug{"break-not-told", "a node that deletes a lock by force does not notify the holder", one("redlock/internal/protocol/force.lua",
-		"  redis.pcall(publish, 'redlock:wake:' .. ARGV[2], ARGV[3])\n", "")}),
+		"  redis.pcall(publish, 'redlock:wake:' .. ARGV[2], ARGV[3]) -- this user may lack the right to\n", "")}),
 	shownBy("TestAForgedMessageDoesNotEndALock", bug{"message-ends-lock", "a message that a lock was broken ends it without asking the nodes", one(notices,
 		"		l.hasten()\n	}\n}\n\n// renewing", "		l.lose(ErrNotHeld)\n	}\n}\n\n// renewing")}),
 	shownBy("TestForceReleaseTellsTheHolderWhenAMajorityHasDeleted", bug{"first-message-renews", "a lock is renewed at the first message that it was broken, before other nodes delete it", one(notices,

@@ -35,7 +35,7 @@ var fenced = []bug{
 // fairlyFenced are bugs of fencing tokens when all clients are fair.
 var fairlyFenced = []bug{
 	{"newcomer-below-the-fence", "a newcomer with too low a token is refused a free key as if a waiter were ahead of it", one(queue,
-		"  if verdict ~= 3 then\n", "  if verdict ~= 3 or me == '' then\n")},
+		"  if state ~= 3 then\n", "  if verdict ~= 3 or me == '' then\n")},
 }
 
 // guarded are bugs of the restart guard.

@@ -73,7 +73,7 @@ func (w *world) leftovers() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range w.votes {
-		if v.at > since+wait && !strings.HasPrefix(v.text, "release") && !strings.HasPrefix(v.text, "leave") {
+		if v.at > since+wait && !strings.HasPrefix(v.text, "release") && !strings.HasPrefix(v.text, "dequeue") {
 			w.violations = append(w.violations, history.Violation{
 				At: v.at, Rule: Quiet, Key: v.key,
 				Text: fmt.Sprintf("client %d still sends to node %d, which says %q, though it has released everything", v.client+1, v.node+1, v.text),

@@ -84,7 +84,7 @@ func queued(command []string) (o order) {
 		return o
 	case len(args) > 5 && args[0] == "try":
 		o.verb, o.value = "acquire", args[4]
-	case len(args) > 3 && (args[0] == "stand" || args[0] == "leave"):
+	case len(args) > 3 && (args[0] == "enqueue" || args[0] == "dequeue"):
 		o.verb = args[0]
 	default:
 		return o
@@ -120,9 +120,9 @@ func (o order) stood(reply []byte, heard bool) string {
 		ahead = fmt.Sprintf(": passes, %d ahead", numbers[2])
 	}
 	switch {
-	case o.verb == "leave":
+	case o.verb == "dequeue":
 		return "granted"
-	case o.verb == "stand":
+	case o.verb == "enqueue":
 		return "granted" + ahead
 	case numbers[0] == granted:
 		return "granted"

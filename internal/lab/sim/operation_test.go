@@ -18,10 +18,10 @@ func TestOperations(t *testing.T) {
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 1":         {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700, again: true},
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800":           {verb: "extend", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
 		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} stand i,k 17 w": {
-			verb: "stand", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
+			verb: "enqueue", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
 		},
 		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} leave i,k 17 w": {
-			verb: "leave", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
+			verb: "dequeue", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
 		},
 		"EVAL script 3 k redlock:queue:{k} redlock:queued:{k} try i,k 17 w v 100": {
 			verb: "acquire", key: "k", value: "v", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
@@ -64,10 +64,10 @@ func TestReplies(t *testing.T) {
 		{order{verb: "release", queue: "q"}, ":2", "granted"},
 		{order{verb: "release", queue: "q"}, ":0", "refused"},
 		{order{verb: "extend"}, ":2", "refused"},
-		{order{verb: "stand", queue: "q", ticket: 17}, "-NOPERM no", "failed: NOPERM no"},
-		{order{verb: "stand", queue: "q", ticket: 17}, ":1", "failed: no answer"},
-		{order{verb: "stand", queue: "q", ticket: 17}, "*6|:0|:99|:3|:20|:0|:0", "granted: in the queue by 17, 3 ahead"},
-		{order{verb: "leave", queue: "q", ticket: 17}, "*6|:0|:0|:0|:0|:0|:0", "granted"},
+		{order{verb: "enqueue", queue: "q", ticket: 17}, "-NOPERM no", "failed: NOPERM no"},
+		{order{verb: "enqueue", queue: "q", ticket: 17}, ":1", "failed: no answer"},
+		{order{verb: "enqueue", queue: "q", ticket: 17}, "*6|:0|:99|:3|:20|:0|:0", "granted: in the queue by 17, 3 ahead"},
+		{order{verb: "dequeue", queue: "q", ticket: 17}, "*6|:0|:0|:0|:0|:0|:0", "granted"},
 		{order{verb: "acquire", queue: "q", ticket: 17}, "*6|:1|:0|:0|:0|:0|:0", "granted"},
 		{order{verb: "acquire", queue: "q", ticket: 17}, "*6|:0|:99|:0|:20|:0|:0", "refused: in the queue by 17, 0 ahead"},
 		{order{verb: "acquire", queue: "q", ticket: 17}, "*6|:4|:-1|:1|:20|:0|:0", "refused: in the queue by 17, 1 ahead"},

@@ -38,8 +38,8 @@ func lets(client, op int) history.Event {
 }
 
 func stood(client, node int, ticket int64) history.Event {
-	o := order{verb: "stand", queue: "q", ticket: ticket}
-	return history.Event{Kind: history.Voted, Client: client, Node: node, Text: "stand " + o.said([]byte("*6\r\n:0\r\n:99\r\n:0\r\n:0\r\n:0\r\n:0\r\n"), true)}
+	o := order{verb: "enqueue", queue: "q", ticket: ticket}
+	return history.Event{Kind: history.Voted, Client: client, Node: node, Text: "enqueue " + o.said([]byte("*6\r\n:0\r\n:99\r\n:0\r\n:0\r\n:0\r\n:0\r\n"), true)}
 }
 
 func always(history.Event) bool { return true }

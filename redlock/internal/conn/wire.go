@@ -55,7 +55,7 @@ var (
 	formTryFence     = form{&protocol.QueueScript, 4, 8}
 	formStand        = form{&protocol.QueueScript, 3, 4} // and leave
 	formInspect      = form{&protocol.InspectScript, 2, 0}
-	actions          = [...]any{protocol.Acquire: "try", protocol.TopUp: "try", protocol.Enqueue: "stand", protocol.Dequeue: "leave", protocol.Probe: "stand"}
+	actions          = [...]any{protocol.Acquire: "try", protocol.TopUp: "try", protocol.Enqueue: "enqueue", protocol.Dequeue: "dequeue", protocol.Probe: "enqueue"}
 )
 
 func (*wireCmd) NoRetry() bool { return true }
@@ -214,7 +214,7 @@ func (w *wire) reset() {
 
 // command is one for c. A Redlock has a fence for each of its locks or for none, so
 // the calls on a shelf are all of one form. Where we cannot queue a try is an ordinary
-// attempt, and what would stand or leave only gives back.
+// attempt, and an Enqueue or a Dequeue only gives back.
 func (w *wire) command(c *protocol.Operation) *wireCmd {
 	queued, fenced := c.Entry != nil && w.plain.IsZero(), c.Fence != nil
 	if c.Kind == protocol.Acquire && c.Entry != nil && w.again {

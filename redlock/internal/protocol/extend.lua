@@ -1,8 +1,10 @@
--- KEYS[1] the key; ARGV[1] our value; ARGV[2] ttl in milliseconds.
--- With a fence: KEYS[2] the fence, ARGV[3] our token, ARGV[4] how long to keep it.
--- Makes our key live for ttl at least: 1. It never shortens what remains, and
--- never touches, or creates, a key that is not ours: 0. The fence is kept, and neither
--- lowered nor kept for shorter than it was.
+-- Makes our key live for at least ttl.
+-- KEYS[1] the key; ARGV[1] our value; ARGV[2] the ttl in milliseconds.
+-- With fencing: KEYS[2] the fence; ARGV[3] our token; ARGV[4] for how many milliseconds to keep
+-- the fence.
+-- Returns 1, or 0 if the key is not ours. It never shortens what remains of the ttl, and never
+-- changes or creates a key that is not ours. The fence is neither lowered nor kept for shorter
+-- than it was.
 local held = redis.pcall('GET', KEYS[1])
 if held ~= ARGV[1] then
   if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then

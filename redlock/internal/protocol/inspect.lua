@@ -1,10 +1,11 @@
--- KEYS[1] the key; KEYS[2] its flag, which is not read: the names of the queue and of the
--- fence are made of its, from which they differ in a part that does not decide the Cluster
--- slot. As keys of their own they would shut out a user who has no rights to them.
--- Changes nothing. Returns five things: the value, nothing if the key is free, 1 if it is
--- of another type; in how many milliseconds it expires, -1 if never; how many are in the
--- queue, and the fence, each -1 if that may not be read or is not what it should be; the
--- other type, empty if it is none or may not be read.
+-- Reports what the node knows of a key, and changes nothing.
+-- KEYS[1] the key; KEYS[2] its flag, which is not read. The names of the queue and of the fence are
+-- derived from the flag's; they differ in a part that does not decide the Cluster slot. As keys
+-- of their own they would shut out users without rights to them.
+-- Returns five things: the value, nothing if the key is free, 1 if it is of another type; in how
+-- many milliseconds it expires, -1 if never; the number of waiters, and the fence, each -1 if it
+-- may not be read or is malformed; the name of the other type, empty if there is none or it may
+-- not be read.
 local held = redis.pcall('GET', KEYS[1])
 local left = 0
 local kind = ''
@@ -19,7 +20,7 @@ if held then
   left = redis.call('PTTL', KEYS[1])
 end
 
--- All tickets are above, and all times below; see wake.lua.
+-- Tickets are above this number, and deadlines below; see wake.lua.
 local queue = string.gsub(KEYS[2], 'redlock:queued:', 'redlock:queue:', 1)
 local waiting = redis.pcall('ZCOUNT', queue, '100000000000000', '+inf')
 if type(waiting) == 'table' then

@@ -29,12 +29,12 @@ var (
 
 // The scripts. Each file says what its arguments and its reply are.
 var (
-	ReleaseScript = Script{including(wakeText, releaseText), "9899c63d9989a7ee4bbfb878a4d565700edecd24"}
-	ForceScript   = Script{including(wakeText, forceText), "4c670ad4f57c6b6a4238970df11b72b91f1f793d"}
-	ExtendScript  = Script{extendText, "bf394bd12c9869874634467b2ced988c58c54590"}
-	ProposeScript = Script{proposeText, "6712bb086e1a7bad49490b9aeaeb43da45c92c62"}
-	QueueScript   = Script{including(wakeText, queueText), "acca409070ab5d18d4d950b7f15e6128aff04131"}
-	InspectScript = Script{inspectText, "0d834024106f32c76da0768d1cbb096c176e547d"}
+	ReleaseScript = Script{including(wakeText, releaseText), "56bb556b36da84d98587d1f52e86107baaf46ce3"}
+	ForceScript   = Script{including(wakeText, forceText), "4ce7a4bf27f2bba2b685a18c0d33eb3e47d0db23"}
+	ExtendScript  = Script{extendText, "a298951b21bd8fb300a60e7e68d7ea417672a3f1"}
+	ProposeScript = Script{proposeText, "39a9232a1ea5619ac4a28e52dafc08d13099d806"}
+	QueueScript   = Script{including(wakeText, queueText), "54befd1da4d812cc2ba50cba40f7fe200dc7505d"}
+	InspectScript = Script{inspectText, "e8712ffe2f58848fa24c8445d68cec2a32df377e"}
 )
 
 // including puts wake.lua where a script asks for it: scripts cannot call each other.
