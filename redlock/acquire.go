@@ -38,7 +38,7 @@ import (
 // why the last complete attempt failed: ErrHeld, ErrNoQuorum or ErrExpired. It matches no reason
 // if no attempt was complete. If ctx had ended before the call, no node is asked, and the error
 // only wraps its cause. Acquire leaves the same behind as TryAcquire, and gives up its queue
-// entry. A node that cannot be told now keeps the entry until its turn comes, and then drops it.
+// entry. A node that does not answer now keeps the entry until its turn comes, and then drops it.
 func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
@@ -162,7 +162,7 @@ func (a *acquisition) queue(value string) {
 	a.r.subscriber.Begin(w.nodeKey, w)
 }
 
-// tryQueued makes an attempt with the queue entry. prompted is of the step.
+// tryQueued makes an attempt with the queue entry. prompted is the step's Prompted.
 func (a *acquisition) tryQueued(ctx context.Context, prompted bool) (lock *Lock, err error) {
 	if ctx.Err() != nil {
 		return nil, a.end(context.Cause(ctx))

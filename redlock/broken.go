@@ -7,19 +7,19 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// forced is what nodes have reported of a kept lock that ForceRelease breaks. The lock's mu
-// guards it.
+// forced records which nodes have reported that ForceRelease deleted the key of a lock. The lock's
+// mu guards it.
 type forced struct {
 	digest  protocol.Digest
 	deleted []bool    // nodes that have deleted the key since the last renewal began
-	sum     int       // how many
-	next    time.Time // no renewal for the sake of messages before that
+	sum     int       // the number of these nodes
+	next    time.Time // before this, no message causes a renewal
 }
 
-// watch has nodes report when ForceRelease breaks the lock. It is called with each renewal, from
-// the first on: a lock that is held for less than a third of its ttl costs nothing. With a
-// Cluster each renewal looks for the shard again, as the key's slot may have moved. The caller
-// holds mu.
+// watch subscribes to the nodes' reports that ForceRelease has broken the lock. Each renewal calls
+// it, from the first on, so a lock that is held for less than a third of its ttl costs nothing.
+// With a Cluster each renewal looks for the shard again, as the key's slot may have moved. The
+// caller holds mu.
 func (l *Lock) watch() {
 	first := l.forced == nil
 	if first {
@@ -48,9 +48,9 @@ func (l *Lock) broken(node int) {
 	}
 }
 
-// renewing records that a renewal is about to be sent, which will find what was reported before.
-// Renewals for the sake of messages are apart by as much as those that found no quorum, so that
-// a flood of messages does not cause a flood of renewals. The caller holds mu.
+// renewing records that a renewal is about to be sent. The renewal will find what was reported
+// before it. Renewals because of messages are at least minRetry apart, so that a flood of messages
+// does not cause a flood of renewals. The caller holds mu.
 func (l *Lock) renewing() {
 	if f := l.forced; f.sum > 0 {
 		clear(f.deleted)
@@ -58,11 +58,12 @@ func (l *Lock) renewing() {
 	}
 }
 
-// hasten renews the lock sooner if nodes have deleted its key. Once so many have that no
-// majority can be left, the renewal is due now, and finds the lock lost. An earlier renewal could
-// overtake ForceRelease on its way to the others, win, and put the key back where it was deleted.
-// But a message can be lost. So after the time that the others have had to answer ForceRelease,
-// one message is enough. If a renewal is under way, another one follows it. The caller holds mu.
+// hasten moves the next renewal forward if nodes have deleted the lock's key. Once so many have
+// that no majority can be left, the renewal is due now, and finds the lock lost. An earlier renewal
+// could overtake ForceRelease on its way to the other nodes, win, and put the key back where it was
+// deleted. But a message can be lost. So after the time that the other nodes have had to answer
+// ForceRelease, one message is enough. If a renewal is under way, another one follows it. The
+// caller holds mu.
 func (l *Lock) hasten() {
 	f := l.forced
 	if f == nil || f.sum == 0 {

@@ -9,20 +9,19 @@ import (
 )
 
 // giveBack deletes what the failed attempt left, on every node that was asked. It also goes to
-// nodes that failed, as they may have executed the SET. Lanes are in order, so it cannot
-// overtake its SET. It runs even if the caller's context has ended. A waiter's operation is
-// back: it asks for the queue entry that the wait had before the attempt (protocol.Enqueue), or
-// gives that up (protocol.Dequeue).
+// nodes that failed, as they may have executed the SET. Lanes are in order, so it cannot overtake
+// its SET. It runs even if the caller's context has ended. For a waiter the operation is back: it
+// asks for the queue entry that the wait had before the attempt (protocol.Enqueue), or gives that
+// up (protocol.Dequeue).
 //
-// A caller that does not retry is promised that nothing stays on nodes that granted. So
-// giveBack waits for these nodes, also beyond the end of the context. A caller that retries
-// waits when it gives up. Nodes that had not answered at the decision may be a moment behind, or
-// hung. giveBack waits for them twice as long as the others took, and not beyond the end of the
-// context.
+// A caller that does not retry is promised that nothing stays on nodes that granted. So giveBack
+// waits for these nodes, also beyond the end of the context. A caller that retries waits when it
+// gives up. Nodes that had not answered at the decision may be a moment behind, or hung. giveBack
+// waits for them twice as long as the others took, and not beyond the end of the context.
 //
-// A caller that retries gives back first what it tried with before. So nodes that refused need
-// not be asked now, unless they have a queue entry to remove. Otherwise they are asked, as a
-// hook of the client might have sent a command twice.
+// The next attempt of a caller that retries first deletes the value of this one. So nodes that
+// refused need not be asked now, unless they have a queue entry to remove. If the caller does not
+// retry, they are asked, as a hook of the client might have sent a command twice.
 func (a *attempt) giveBack(ctx context.Context, back protocol.Kind) {
 	r := a.r
 	a.withdraw()

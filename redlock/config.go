@@ -13,126 +13,124 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// Config tunes a [Redlock]. The zero value is a working configuration.
+// Config configures a [Redlock]. The zero value is a working configuration.
 type Config struct {
-	// NodeTimeout is the longest wait for one node in one round. A node that
-	// has not answered by then counts as failed; its connection is read on, so
-	// that a late grant is seen and taken back. It is absolute, never a part
-	// of the ttl: a long ttl must not make a dead node slow (redsync#184).
-	// Renewals by KeepAlive and Do keep nobody waiting: they may take the validity
-	// that is left.
+	// NodeTimeout is the longest wait for one node in one round. A node that has not answered by
+	// then counts as failed. Its connection is still read, so that a late grant is seen and its key
+	// deleted. NodeTimeout is absolute, never a part of the ttl: a long ttl must not make a dead
+	// node slow (redsync#184). Renewals by KeepAlive and Do may take as long as the lock is still
+	// valid, because no caller waits for them.
 	//
-	// Defaults to 200 ms: far above a round trip between data centres of one
-	// region, and short enough to lose nothing worth having on a dead node.
+	// Defaults to 200 ms: far above a round trip between data centres of one region, and short
+	// enough that a dead node costs little.
 	NodeTimeout time.Duration
 
-	// Drift is the margin for clocks that run at different speeds. It is
-	// taken off the validity of every grant.
+	// Drift is the margin for clocks that run at different speeds. It is subtracted from the
+	// validity of every grant.
 	//
-	// Defaults to clock.DefaultDrift, 1 % of the ttl plus 2 ms: 36 s of an
-	// hour. Set a Floor of 1 ns to have next to none.
+	// Defaults to clock.DefaultDrift, 1 % of the ttl plus 2 ms: 36 s of an hour. For next to no
+	// margin, set a Floor of 1 ns.
 	Drift clock.Drift
 
-	// KeyPrefix is put in front of every key on the nodes. The keys of the
-	// API and in errors are without it. With it a key must not end with redlock:server
-	// or begin with redlock:fence:, redlock:queue:, redlock:queued: or redlock:guard:,
-	// under which this library keeps its own.
+	// KeyPrefix is put in front of every key on the nodes. The keys of the API and in errors are
+	// without it. A key with its prefix must not end with redlock:server, or begin with
+	// redlock:fence:, redlock:queue:, redlock:queued: or redlock:guard:, because this library keeps
+	// keys of its own under these names.
 	//
 	// Defaults to none.
 	KeyPrefix string
 
-	// Fencing hands out a token with each lock, Lock.FencingToken, that is higher
-	// than that of every earlier lock on the key, so that the protected resource can
-	// refuse a holder whose lock has been taken over; package fence has what it needs
-	// for that. docs/safety.md has the proof and what it assumes. All clients that
-	// lock a key must agree on it: locks of those without get no token.
+	// Fencing gives each lock a token, Lock.FencingToken, that is higher than that of every earlier
+	// lock on the key. With it the protected resource can refuse a holder whose lock has been taken
+	// over. Package fence has what the resource needs for that. docs/safety.md has the proof and
+	// what it assumes. All clients that lock a key must agree on Fencing: locks of clients without
+	// it get no token.
 	//
-	// An acquisition then is a script instead of SET, takes as many round trips, and a
-	// second one if another client's clock is ahead. Beside each key there is a fence,
-	// redlock:fence:{key} for most, in the key's Cluster slot.
+	// An acquisition then is a script instead of SET. It takes as many round trips as SET, and a
+	// second one if another client's clock is ahead. Beside each key there is a fence in the key's
+	// Cluster slot, redlock:fence:{key} for most keys.
 	//
-	// Defaults to false: an acquisition is SET key value NX PX ttl, as with every other
-	// Redlock client.
+	// Defaults to false: an acquisition is SET key value NX PX ttl, as with every other Redlock
+	// client.
 	Fencing bool
 
-	// FenceRetention is how long a node remembers the highest token of a key after the
-	// last acquisition or renewal. Tokens can go back when a key was not locked for
-	// longer than that, by a client whose clock is behind that of the holder before. So
-	// it must exceed twice the most that the clocks of any two clients disagree, plus
-	// the longest ttl; a ttl above it is an error. A node never forgets a token sooner
-	// because a client with a shorter retention came later.
+	// FenceRetention is how long a node remembers the highest token of a key after the last
+	// acquisition or renewal. When a key was not locked for longer than that, its tokens can go
+	// back, if the next client's clock is behind that of the holder before. So FenceRetention must
+	// exceed twice the largest difference between the clocks of any two clients, plus the longest
+	// ttl. A ttl above it is an error. A client with a shorter retention never makes a node forget
+	// a token sooner.
 	//
 	// Defaults to 7 days, which allows for clocks that are set to the wrong day.
 	FenceRetention time.Duration
 
-	// RestartGuard is the longest ttl that any client uses with these nodes, or more where
-	// nodes fail over (below); 0 is off.
-	// With it the votes of a server that may have forgotten locks do not count until
-	// those locks would have expired: of one that has been up for less long than that,
-	// of one that took another's place behind its address, and of a replica. So a
-	// master that restarts without its memory, or a replica that is promoted without
-	// having heard of a lock, lets no second holder in. Such a node is in quarantine,
-	// which its errors and Redlock.Nodes tell. docs/safety.md says what the guard
-	// cannot see.
+	// RestartGuard keeps servers that may have forgotten locks out of the vote. Set it to the
+	// longest ttl that any client uses with these nodes, or to more where nodes fail over (below);
+	// 0 is off.
 	//
-	// With nodes that fail over, as Sentinel's and Cluster's do, RestartGuard must be
-	// longer than the longest ttl, by min-replicas-max-lag and two seconds: a deposed
-	// master can grant locks for that long after its replica was promoted. Without
-	// min-replicas-to-write it can for as long as clients reach it, and no guard helps.
+	// The votes of such a server do not count until the locks that it may have forgotten would have
+	// expired. It is a server that has been up for less than RestartGuard, or that took another
+	// server's place at its address less than RestartGuard ago, or that is a replica. So a master
+	// that restarts without its memory lets no second holder in, nor does a replica that is
+	// promoted before it has heard of a lock. Such a node is in quarantine, as its errors and
+	// Redlock.Nodes report. docs/safety.md says what the guard cannot see.
 	//
-	// RestartGuard costs four small commands in front of others, for each new connection
-	// and once a second, and no round trip. It keeps an identity record on each node, the
-	// key redlock:server after KeyPrefix, by which a client that starts later knows of a
-	// promotion. The user needs the rights (ACL: +info +get +set +time). A ttl above the
-	// guard is an error.
+	// With nodes that fail over, as Sentinel's and Cluster's do, RestartGuard must exceed the
+	// longest ttl by min-replicas-max-lag and two seconds: a deposed master can grant locks for
+	// that long after its replica was promoted. Without min-replicas-to-write it can do so for as
+	// long as clients reach it, and no guard helps.
 	//
-	// A server that was once a replica, or that has another server's record, is in
-	// quarantine when the first client with a guard meets it, and so is a server that has
-	// been up for less long than the guard. The first deployment on such servers has no
-	// quorum for one RestartGuard.
+	// RestartGuard costs four small commands, which go in front of others for each new connection
+	// and once a second. It costs no round trip. It keeps an identity record on each node: the key
+	// redlock:server after KeyPrefix. From this record a client that starts later learns of a
+	// promotion. The user needs the rights (ACL: +info +get +set +time). A ttl above RestartGuard
+	// is an error.
 	//
-	// Defaults to 0. One server that is listed as two nodes is found either way,
+	// When the first client with a guard meets a server, the server is in quarantine if it was once
+	// a replica, has another server's record, or has been up for less than RestartGuard. The first
+	// deployment on such servers has no quorum for one RestartGuard.
+	//
+	// Defaults to 0. One server that is listed as two nodes is found with or without the guard,
 	// wherever INFO is permitted.
 	RestartGuard time.Duration
 
-	// Fair has a newcomer join the queue of a key if there is one, so that nobody takes
-	// a lock ahead of those who wait: its first attempt, also that of TryAcquire, asks
-	// for a free key that nobody waits for. All clients that lock a key should agree.
+	// Fair makes Acquire join the queue of a key if there is one, so that no caller takes a lock
+	// ahead of the waiters. The first attempt, also that of TryAcquire, takes a free key only if
+	// its queue is empty. All clients that lock a key should agree on Fair.
 	//
-	// Defaults to false: the first attempt is SET NX, as with every other Redlock
-	// client. It takes the key if it arrives after a release and before the waiter that the
-	// release woke.
+	// Defaults to false: the first attempt is SET NX, as with every other Redlock client. It takes
+	// the key if it arrives after a release and before the waiter that the release woke.
 	Fair bool
 
-	// Clock tells the time, for every duration that the lock depends on.
+	// Clock measures every duration that the lock depends on.
 	//
 	// Defaults to clock.System.
 	Clock clock.Clock
 
-	// Rand is where the values come from that say who owns a key, and the random
-	// pauses of Acquire. Who can guess a value can release the lock, so it must
-	// be fit for cryptography; a simulation that is to be repeated gives one
-	// with a seed. It is read by one goroutine at a time, and no byte ahead of its
-	// use, so that a cloned machine shares no value with its original.
+	// Rand is the source of the values that identify a key's owner, and of the random pauses of
+	// Acquire. If an attacker can guess a value, it can release the lock, so Rand must be fit for
+	// cryptography. For a simulation that is to be repeated, use a source with a seed. One
+	// goroutine at a time reads Rand, and reads no byte before it is needed, so that a cloned
+	// machine shares no value with its original.
 	//
 	// Defaults to crypto/rand.Reader.
 	Rand io.Reader
 
-	// Trace, if set, is called once for every round after the last node has
-	// answered or has been given up. That may be after the operation has
-	// returned; what is owed to a node, a release for one, may take until the
-	// ttl is over. It runs on a goroutine of its own, one call at a time;
-	// what a slow one cannot keep up with is dropped. A panic or a runtime.Goexit in it
-	// ends that call alone.
+	// Trace, if set, is called once for every round after the last node has answered or has been
+	// given up. That may be after the operation has returned: a pending delivery, such as a
+	// release's, may take until the ttl is over. Trace is called on a goroutine of its own, one
+	// call at a time. If it is too slow, calls are dropped. A panic or a runtime.Goexit in it ends
+	// that call alone.
 	//
 	// Defaults to none.
 	Trace func(Trace)
 
-	// Logger is told of lost locks, of renewals that failed, and of waits that
-	// find no quorum; never of a value. It runs on the same goroutine as Trace,
-	// under the same terms.
+	// Logger, if set, gets warnings of lost locks, of renewals that failed, of waits that find no
+	// quorum, and of nodes that are quarantined, that are one server, or that do not let the client
+	// queue. It never gets a value. It is called on the same goroutine as Trace, under the same
+	// terms.
 	//
-	// Defaults to silence.
+	// Defaults to none.
 	Logger *slog.Logger
 }
 
@@ -140,12 +138,12 @@ const (
 	defaultNodeTimeout    = 200 * time.Millisecond
 	defaultFenceRetention = 7 * 24 * time.Hour
 
-	// minTTL is the shortest ttl: below it the margin of 2 ms, expiry in whole
-	// milliseconds and the scheduler's noise are of the size of the lock.
+	// minTTL is the shortest ttl. Below it the margin of 2 ms, Redis' expiry in whole milliseconds
+	// and the delays of the scheduler are about as long as the lock.
 	minTTL = 10 * time.Millisecond
 
-	// minRoundTrip is the least that must be left of a ttl beside its drift: an
-	// ordinary round trip in a local network.
+	// minRoundTrip must be left of a ttl after its drift. It is an ordinary round trip in a local
+	// network.
 	minRoundTrip = time.Millisecond
 )
 
@@ -190,7 +188,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// ticks tries the clock: a nil pointer in an interface panics here, and not in a
+// ticks reports whether the clock works. A nil pointer in the interface panics here, and not in a
 // goroutine of ours.
 func ticks(c clock.Clock) (ok bool) {
 	defer func() { ok = recover() == nil }()
@@ -198,8 +196,8 @@ func ticks(c clock.Clock) (ok bool) {
 	return
 }
 
-// checkTTL returns the ttl as the nodes will have it: Redis keeps whole
-// milliseconds, and a part that it cuts off must not count as validity.
+// checkTTL returns the ttl that the nodes will use, or an error if ttl is out of range. Redis keeps
+// whole milliseconds. The fraction that it cuts off must not count as validity.
 func (c Config) checkTTL(ttl time.Duration) (time.Duration, error) {
 	if ttl < minTTL {
 		return 0, fmt.Errorf("redlock: ttl %v is below %v", ttl, minTTL)
@@ -218,8 +216,8 @@ func (c Config) checkTTL(ttl time.Duration) (time.Duration, error) {
 	return ttl, nil
 }
 
-// checkKey refuses the empty key, which is a caller's variable that was not set, and a key
-// that this library keeps something else under.
+// checkKey returns an error for the empty key, which is an unset variable of the caller's, and for
+// a key that this library may use for another purpose.
 func (c Config) checkKey(key string) error {
 	switch {
 	case key == "":

@@ -9,77 +9,77 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
-// What went wrong, for errors.Is. Most arrive inside a *[QuorumError] that says
-// which node did what.
+// Errors of this package, for errors.Is. Most come in a *[QuorumError], which reports which node
+// did what.
 var (
-	// ErrHeld: somebody else has the key. Enough nodes answered; too few
-	// granted. Nothing of ours stays on the nodes.
+	// ErrHeld means that another client has the key or, with Config.Fair, waits for it. Enough
+	// nodes answered, but too few granted. No key of the failed attempt stays on the nodes.
 	ErrHeld = errs.Held
 
-	// ErrNoQuorum: at the decision more than N−Q nodes had failed, so no
-	// majority was possible. It says nothing about who has the key.
+	// ErrNoQuorum means that more than N−Q of the N nodes had failed at the decision, so that no
+	// majority of Q nodes was possible. It does not say whether another client has the key.
 	ErrNoQuorum error = errs.Sentinel("no quorum")
 
-	// ErrNotHeld: so many nodes no longer have our value that a majority
-	// cannot have it. The lock is lost; what remains of it on a minority goes
-	// with Release or with its ttl. Nobody else's key was touched.
+	// ErrNotHeld means that so many nodes no longer have the lock's value that no majority can have
+	// it. The lock is lost. Its keys on a minority are deleted by Release, or expire. No other
+	// client's key was touched.
 	ErrNotHeld = errs.NotHeld
 
-	// ErrExpired: by our own clock the validity of the lock has ended.
+	// ErrExpired means that the validity of the lock has ended by the Redlock's clock.
 	ErrExpired error = errs.Sentinel("validity has ended")
 
-	// ErrReleased: the lock has been released. It is the cause on the context
-	// of a released lock, and what a second Release returns.
+	// ErrReleased means that the lock has been released. It is the cause of a released lock's
+	// Context, and a second Release returns it.
 	ErrReleased error = errs.Sentinel("released")
 
-	// ErrClosed: the Redlock is closed.
+	// ErrClosed means that the Redlock is closed.
 	ErrClosed error = errs.Sentinel("closed")
 
-	// ErrForeign: the key is there and does not look like a lock of this library; see
+	// ErrForeign means that the key exists and does not look like a lock of this library; see
 	// NodeInspection.Foreign.
 	ErrForeign = errs.Foreign
 
-	// ErrDuplicateNode: one node is listed twice; it would have two votes.
+	// ErrDuplicateNode means that one server is listed as two nodes; it would have two votes.
 	ErrDuplicateNode = errs.DuplicateNode
 )
 
-// QuorumError tells how a round failed: what was asked, how many nodes granted
-// it, and what each of the others said instead.
+// QuorumError reports how a round failed: what was asked, how many nodes granted it, and why each
+// of the others did not.
 type QuorumError struct {
 	Op      string      // "acquire", "extend", "release" or "force release"
-	Key     string      // the resource, without Config.KeyPrefix
+	Key     string      // without Config.KeyPrefix
 	Need    int         // grants that would have been enough: N/2+1
 	Granted int         // grants at the decision
-	Total   int         // N
+	Total   int         // the number of nodes, N
 	Nodes   []NodeError // the nodes that had not granted, in the order of New
 
-	// Reason is one of the package's errors: ErrHeld, ErrNoQuorum, ErrNotHeld or
-	// ErrExpired. It is nil if the caller's context ended before the nodes' answers
-	// were enough to decide; then Cause says so.
+	// Reason is one of the package's errors: ErrHeld, ErrNoQuorum, ErrNotHeld or ErrExpired. It is
+	// nil if the caller's context ended before the nodes' answers were enough to decide; Cause is
+	// then the cause of that context.
 	Reason error
-	// Cause is why the operation ended when it did, if there is more to say: the
-	// cause of the caller's context, or how the lock was lost before. Nil otherwise.
+	// Cause is why the operation ended when it did, if Reason does not say everything: the cause of
+	// the caller's context, or how the lock was lost before. It is nil otherwise.
 	Cause error
 }
 
-// NodeError is what one node said instead of granting.
+// NodeError reports why one node did not grant an operation.
 type NodeError struct {
 	Addr  string
-	Index int // of the node in the order of New or Open
+	Index int // the node's place in the list of New or Open, from 0
 
-	// Vote tells a node that answered no, which is Refused, from one that is
-	// Failed: it did not answer in time, or not with a vote. It is Pending if the
-	// node's answer was not waited for.
+	// Vote is Refused if the node answered no. It is Failed if the node did not answer in time, or
+	// its answer did not count as a vote. It is Pending if the decision did not wait for the node's
+	// answer.
 	Vote quorum.Vote
 
-	// Err is the node's own cause. If the node refused, it matches ErrHeld for an
-	// acquisition, and ErrNotHeld for an extension or a release.
+	// Err is the node's own reason. If the node refused, Err matches ErrHeld for an acquisition,
+	// and ErrNotHeld for an extension or a release.
 	Err error
 }
 
 func (e NodeError) Error() string { return e.Addr + ": " + errs.Text(e.Err) }
 
-// Unwrap gives the node's own cause.
+// Unwrap returns the node's own reason.
 func (e NodeError) Unwrap() error { return e.Err }
 
 func (e *QuorumError) Error() string {
@@ -94,7 +94,7 @@ func (e *QuorumError) Error() string {
 		fmt.Fprintf(&b, "%s (%s)", errs.Text(e.Reason), errs.Text(e.Cause))
 	}
 	if len(e.Nodes) == 0 && e.Granted == 0 {
-		return b.String() // nobody was asked
+		return b.String() // no node was asked
 	}
 	fmt.Fprintf(&b, ": %d of %d nodes granted, %d needed", e.Granted, e.Total, e.Need)
 	for i, n := range e.Nodes {
@@ -107,9 +107,9 @@ func (e *QuorumError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the reason, the cause, and what each node said that did not refuse.
-// Refusals are in Nodes alone: with ErrNoQuorum, ErrHeld from a few nodes says nothing
-// about who has the key.
+// Unwrap returns the reason, the cause, and the errors of the nodes that did not refuse. Refusals
+// are in Nodes alone: with ErrNoQuorum, ErrHeld from a few nodes does not say whether another
+// client has the key.
 func (e *QuorumError) Unwrap() []error {
 	var errs []error
 	for _, err := range []error{e.Reason, e.Cause} {
@@ -125,8 +125,8 @@ func (e *QuorumError) Unwrap() []error {
 	return errs
 }
 
-// nodeTimeout is a node's vote that did not come in time. It is not
-// context.DeadlineExceeded: that would look like the caller's own deadline.
+// nodeTimeout is the error of a node whose vote did not come in time. It is not
+// context.DeadlineExceeded, which would look like the caller's own deadline.
 type nodeTimeout struct{ after time.Duration }
 
 func (e nodeTimeout) Error() string { return fmt.Sprintf("no answer within %v", e.after) }

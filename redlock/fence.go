@@ -14,12 +14,12 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// reproposals is how many more tokens an attempt proposes: one for the fence that it did not
-// know, and two for other clients that propose at the same time.
+// reproposals is how many more tokens an attempt may propose: one because it did not know the
+// fence, and two because other clients propose at the same time.
 const reproposals = 3
 
-// newFence is for the first proposal on a key. The clock only makes it likely that
-// nobody has granted as much: that tokens grow does not depend on it.
+// newFence returns the fence for the first proposal on a key. Thanks to the clock it is likely that
+// no node has granted a token as high. That tokens grow does not depend on the clock.
 func (r *Redlock) newFence(key, name string) (*protocol.Fence, error) {
 	now := r.cfg.Clock.Now()
 	token := r.tokens.next(key, now.UnixMicro())
@@ -31,12 +31,12 @@ func (r *Redlock) newFence(key, name string) (*protocol.Fence, error) {
 	}, nil
 }
 
-// propose goes on with an attempt whose first proposal has been decided. A node that
-// reports a fence as high as what was proposed has granted that to somebody: the next
-// proposal is above it, with the same value, so that nodes which granted the last one
-// grant this one too. The grants of each count for themselves. A majority for an
-// earlier proposal stands if a later one finds none, since that can only have made
-// its keys live longer. All of it takes no longer than NodeTimeout.
+// propose continues an attempt whose first proposal has been decided. A node that reports a fence
+// as high as the proposed token has granted that fence to another client. The next proposal is
+// above it, with the same value, so that nodes which granted the last one grant this one too. Each
+// proposal needs a majority of its own. A majority for an earlier proposal stands if a later one
+// finds none, because the later one can only have made its keys live longer. All of it takes no
+// longer than NodeTimeout.
 func (a *attempt) propose(ctx context.Context, op protocol.Operation) {
 	r := a.r
 	for n := 0; ; n++ {
@@ -57,8 +57,8 @@ func (a *attempt) propose(ctx context.Context, op protocol.Operation) {
 			elapsed >= r.cfg.NodeTimeout || clock.Validity(a.ttl, elapsed, r.cfg.Drift) <= 0 {
 			return
 		}
-		// Never below the clock, however old the attempt: with a master that forgot
-		// its fence, the clock is what the order rests on.
+		// Never below the clock, however old the attempt: if a master has forgotten its
+		// fence, only the clock keeps the tokens in order.
 		next := *op.Fence
 		token = max(top+1, now.UnixMicro())
 		if token > protocol.MaxToken {
@@ -74,14 +74,14 @@ func (a *attempt) propose(ctx context.Context, op protocol.Operation) {
 	}
 }
 
-// fresh reports whether a proposal was decided within NodeTimeout of the clock's reading
-// that it rests on; this goroutine may have been asleep in between. Where a node has
-// forgotten its fence, tokens grow as far as proposals are that young.
+// fresh reports whether a proposal was decided within NodeTimeout of the clock's reading from which
+// its token was made; this goroutine may have been asleep in between. If a node has forgotten its
+// fence, tokens grow only as long as proposals are that young.
 func (r *Redlock) fresh(round *quorum.Round[protocol.Operation]) bool {
 	return round.Decided().Sub(round.Op().Fence.Read) <= r.cfg.NodeTimeout
 }
 
-// highest is the highest fence that a node has reported instead of granting.
+// highest returns the highest fence that a node has reported instead of granting; 0 if none has.
 func highest(round *quorum.Round[protocol.Operation]) (top int64) {
 	for _, b := range round.Ballots() {
 		if b.Final == quorum.Refused {
@@ -91,8 +91,8 @@ func highest(round *quorum.Round[protocol.Operation]) (top int64) {
 	return top
 }
 
-// hopeless tells that no token would have got a majority: too many nodes have
-// somebody else's key, or failed.
+// hopeless reports whether no token would have got a majority: too many nodes have another client's
+// key, or failed.
 func (r *Redlock) hopeless(round *quorum.Round[protocol.Operation]) bool {
 	against := 0
 	for _, b := range round.Ballots() {
@@ -103,20 +103,20 @@ func (r *Redlock) hopeless(round *quorum.Round[protocol.Operation]) bool {
 	return against > len(r.nodes)-quorum.Size(len(r.nodes))
 }
 
-// tokens remembers the highest token seen of a key while that is ahead of this
-// client's clock: afterwards the clock is higher by itself. It saves the proposals
-// that would be in vain; nothing depends on it.
+// tokens remembers the highest token seen of a key while that is ahead of this client's clock.
+// Afterwards the clock itself is higher. It saves proposals that would be in vain; nothing depends
+// on it.
 type tokens struct {
 	mu    sync.Mutex
 	seen  map[string]int64
-	swept int64 // when it was last looked through for old ones
+	swept int64 // when old ones were last removed, in microseconds
 }
 
-// maxSeen bounds what clocks that are far ahead make us remember. It is some
-// megabytes, and beyond it a proposal more is needed now and then.
+// maxSeen bounds how many tokens are remembered because of clocks that are far ahead. It allows
+// some megabytes; beyond it an attempt needs one more proposal now and then.
 const maxSeen = 1 << 15
 
-// next is the first token to propose, by a clock of microseconds.
+// next returns the first token to propose. now is the clock in microseconds.
 func (t *tokens) next(key string, now int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +127,7 @@ func (t *tokens) next(key string, now int64) int64 {
 	return max(now, seen+1, protocol.MinToken)
 }
 
-// note remembers that a token of the key was seen.
+// note remembers a token of the key that was seen, if it is ahead of the clock.
 func (t *tokens) note(key string, token, now int64) {
 	if token < now {
 		return

@@ -10,45 +10,45 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// ForceRelease breaks the lock that an inspection has seen, whoever holds it: on every
-// node it deletes the key if it still has a value that i has seen, and wakes the next in
-// the queue. If the lock has changed hands since then, nothing of its new holder's is
-// touched. It returns the addresses of the nodes on which it has deleted a key.
+// ForceRelease breaks the lock that an inspection has found, without its holder's consent. On every
+// node it deletes the key if it still has a value that i has found, and wakes the next waiter in
+// the queue. If the lock has changed hands since then, the new holder's keys stay. ForceRelease
+// returns the addresses of the nodes on which it has deleted a key.
 //
-// A key that does not look like a lock of this library stays: one of another type, one
-// whose value is no UUID, and one that does not expire when the node is asked. If i has
-// seen nothing else, the error matches ErrForeign and nobody was asked.
-// ForceReleaseForeign deletes such keys as well.
+// A key that does not look like a lock of this library stays: a key of another type, one whose
+// value is no UUID, and one that does not expire when the node is asked. If i has found only such
+// keys, the error matches ErrForeign and no node was asked. ForceReleaseForeign deletes the last
+// two kinds as well.
 //
-// The holder is not asked. One that still lives, and whose lock KeepAlive or Do has renewed
-// at least once, is told: its lock's context is done with ErrNotHeld two round trips after
-// the call. Where that message is lost, the user has no right to send it
-// (docs/operations.md), or the lock was not renewed yet, the holder finds out at its next
-// renewal, a third of its ttl later, or without KeepAlive when it extends or releases the
-// lock. Until it knows, two may work at a time, so make sure first that it is dead. Only
-// fencing tokens stop what it still writes; the fence is left alone.
+// If the holder still lives, and KeepAlive or Do has renewed its lock at least once, the nodes
+// notify it: its lock's context is done with ErrNotHeld two round trips after the call. If that
+// message is lost, the user has no right to send it (docs/operations.md), or the lock was not
+// renewed yet, the holder notices at its next renewal, a third of its ttl later. Without KeepAlive
+// it notices when it extends or releases the lock. Until then two holders may work at the same
+// time, so first make sure that the old one is dead. Only fencing tokens stop its writes;
+// ForceRelease does not touch the fence.
 //
-// It takes one round trip and never longer than Config.NodeTimeout; if ctx ends, it no
-// longer waits for the nodes. Those that do not answer are asked again in the background
-// until the ttl that i has seen is over, or Close.
+// ForceRelease takes one round trip, and never longer than Config.NodeTimeout. If ctx ends, it no
+// longer waits for the nodes. Nodes that do not answer are asked again in the background until the
+// ttl that i has found is over, or until Close.
 //
-// The error is nil if a majority answered: none of these has a lock any more that i has
-// seen. Otherwise it is a *QuorumError, which names the nodes that did not: they may have
-// their keys until they are reached. It matches ErrNoQuorum if too many nodes failed, and
-// ctx's cause if ctx has ended; if ctx ended before either was certain, its cause alone.
-// ErrClosed after Close, ctx's cause if ctx had ended before; with these, and with an
-// error that names an argument, nobody was asked.
+// The error is nil if a majority answered: none of these nodes has a lock any more that i has
+// found. Otherwise it is a *QuorumError, which names the nodes that did not answer. They may have
+// their keys until they are reached. It matches ErrNoQuorum if too many nodes failed, and ctx's
+// cause if ctx has ended; if ctx ended before either was certain, it matches ctx's cause alone.
+// After Close the error is ErrClosed. If ctx had ended before the call, it is ctx's cause. With
+// these two, and with an error that names an argument, no node was asked.
 func (r *Redlock) ForceRelease(ctx context.Context, i *Inspection) (deleted []string, err error) {
 	return r.forceRelease(ctx, i, false)
 }
 
-// ForceReleaseForeign is ForceRelease that also deletes strings which do not look like
-// locks: those that do not expire, or have another value than a UUID, such as locks of other
-// libraries. They may as well be data that happen to have the key's name. A key of another
-// type stays; if i has seen nothing else, the error matches ErrForeign.
+// ForceReleaseForeign is like ForceRelease, but also deletes strings that do not look like locks:
+// those that do not expire, and those whose value is no UUID, such as locks of other libraries.
+// They may as well be data that happen to have the key's name. A key of another type stays; if i
+// has found nothing else, the error matches ErrForeign.
 //
-// Nodes that do not answer are not asked again for a key that does not expire, as a program
-// that wrote it may use its value again.
+// If a key does not expire, nodes that do not answer are asked again only within
+// Config.NodeTimeout, because the program that wrote the key may use its value again.
 func (r *Redlock) ForceReleaseForeign(ctx context.Context, i *Inspection) (deleted []string, err error) {
 	return r.forceRelease(ctx, i, true)
 }
@@ -73,8 +73,8 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 		return nil, errs.Op(protocol.ForceRelease.String(), i.Key, err)
 	}
 
-	// Values are asked for on all nodes: where one had none a moment ago, or could not
-	// tell, the lock may be as well. Who has it is the same on each.
+	// Every value is deleted on all nodes: a node that had none a moment ago, or could not
+	// report, may have the lock as well. A value belongs to the same holder on each node.
 	name := r.cfg.KeyPrefix + i.Key
 	var rounds []*quorum.Round[protocol.Operation]
 	for _, value := range values {
@@ -105,7 +105,7 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 	return deleted, err
 }
 
-// remaining is how long a value lives on the nodes that have it; 0 if it does not expire.
+// remaining returns how long a value lives on the nodes that have it; 0 if it does not expire.
 func (i *Inspection) remaining(value string) (longest time.Duration) {
 	for _, n := range i.Nodes {
 		if n.value != nil && *n.value == value {

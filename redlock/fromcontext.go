@@ -2,16 +2,16 @@ package redlock
 
 import "context"
 
-// FromContext returns the live lock on key that ctx carries: the context of the function
-// that Do runs, Lock.Context, and every context derived from these carry one. It is how
-// a function under Do gets at its fencing token:
+// FromContext returns the live lock on key that ctx carries. The context of the function that Do
+// runs, Lock.Context, and every context derived from these carry a lock. This is how a function
+// under Do gets its fencing token:
 //
 //	lock, ok := redlock.FromContext(ctx, "invoice:42")
 //
-// It reports false if ctx carries no lock on key, or if Lock.Valid says that the lock has
-// ended. A context carries the locks of all keys that were acquired with it, one
-// inside the other. It does not matter which Redlock made a lock. Of two locks with the
-// same key the inner one counts. It hides the outer one even after it has ended.
+// FromContext reports false if ctx carries no lock on key, or if Lock.Valid reports that the lock
+// has ended. If locks on several keys were acquired one inside the other, the innermost context
+// carries all of them. It does not matter which Redlock made a lock. Of two locks with the same key
+// the inner one counts. It hides the outer one even after it has ended.
 func FromContext(ctx context.Context, key string) (*Lock, bool) {
 	if ctx == nil {
 		return nil, false
@@ -23,10 +23,10 @@ func FromContext(ctx context.Context, key string) (*Lock, bool) {
 	return l, true
 }
 
-// lockKey is the key under which a context has the lock on that resource.
+// lockKey is the key under which a context carries the lock on the Redlock key of that name.
 type lockKey string
 
-// carrier is its parent and a lock.
+// carrier is a context that adds a lock to its parent.
 type carrier struct {
 	context.Context
 	lock *Lock

@@ -18,44 +18,44 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// Inspection is what the nodes know of a key, each at the moment when it was asked. It
-// holds the values, as secrets: nothing prints them but [NodeInspection.Value].
+// Inspection is what the nodes know of a key, each at the moment when it was asked. It contains the
+// key's values, which are secrets. Printing it does not show them; only [NodeInspection.Value]
+// returns them.
 type Inspection struct {
-	Key   string           // the resource, without Config.KeyPrefix
-	Need  int              // how many nodes are a majority: N/2+1
+	Key   string           // without Config.KeyPrefix
+	Need  int              // the number of nodes in a majority: N/2+1
 	Nodes []NodeInspection // in the order of New
 }
 
 // NodeInspection is what one node knows of a key.
 type NodeInspection struct {
-	Addr string // as in errors
+	Addr string // the node's address, as in errors
 
-	// Err is why the node could not tell; everything below is then zero. It matches
-	// ErrDuplicateNode for a server that has told as another node already, and ErrForeign
-	// for a key of another type.
+	// Err is why the node could not report on the key; all fields below are then zero. It matches
+	// ErrDuplicateNode if the server has already answered as another node, and ErrForeign if the
+	// key has another type than a lock's.
 	Err error
 
-	// Holder stands for the value of the key: 8 hex digits of its SHA-256. It is the same
-	// on all nodes that one lock is on, and there is no way back from it to the value;
-	// "" if the key is free.
+	// Holder stands for the value of the key: 8 hex digits of its SHA-256, from which the value
+	// cannot be found. It is the same on all nodes that have the same lock; "" if the key is free.
 	Holder string
 
-	// TTL is how long the key lives on the node; 0 if it is free, and negative if it does
-	// not expire, which is a key of some other program's.
+	// TTL is how long the key lives on the node. It is 0 if the key is free, and negative if the
+	// key does not expire, in which case another program has written it.
 	TTL time.Duration
 
-	// Waiting is how many stand in the node's queue for the key; one for each Redlock
-	// that has callers waiting. -1 if the user may not look.
+	// Waiting is the number of entries in the node's queue for the key, one for each Redlock that
+	// has callers waiting; -1 if the user may not read the queue.
 	Waiting int
 
-	// Fence is the highest fencing token that the node has granted for the key; 0 if it
-	// knows none, and -1 if the user may not look.
+	// Fence is the highest fencing token that the node has granted for the key; 0 if it knows none,
+	// and -1 if the user may not read the fence.
 	Fence int64
 
-	value *string // nil: free; by pointer, as nothing that prints follows one
+	value *string // nil if the key is free; a pointer, because printing does not follow it
 }
 
-// Value is the value of the key on the node, "" if it is free. Whoever knows it can
+// Value returns the value of the key on the node; "" if the key is free. A client that knows it can
 // release the lock: treat it as a secret.
 func (n NodeInspection) Value() string {
 	if n.value == nil {
@@ -64,9 +64,9 @@ func (n NodeInspection) Value() string {
 	return *n.value
 }
 
-// Foreign says why the key on the node does not look like a lock of this library: "it is a
-// hash", "its value is no UUID", "it never expires". It is "" for a key that does, for a
-// free key, and if the node could not tell.
+// Foreign returns why the key on the node does not look like a lock of this library: "it is a
+// hash", "its value is no UUID", "it never expires". It returns "" for a key that looks like one,
+// for a free key, and if the node could not report on the key.
 func (n NodeInspection) Foreign() string {
 	var other *protocol.OtherTypeError
 	switch {
@@ -85,17 +85,16 @@ func (n NodeInspection) Foreign() string {
 	return strings.Join(why, ", and ")
 }
 
-// lockValue reports whether the value is of a lock's form; see random.value.
+// lockValue reports whether the value has the form of a lock's; see random.value.
 func lockValue(value string) bool { return len(value) == 36 && uuid.Validate(value) == nil }
 
-// Inspect asks every node what it knows of key. It changes nothing, and the key need not
-// be held by anybody. It takes one round trip to the slowest node, and never longer than
-// Config.NodeTimeout; what a node could not tell is in its NodeInspection, and no error of
-// Inspect's. A node in quarantine answers as any other: what it has may be less than it
-// had.
+// Inspect asks every node what it knows of key, and changes nothing. The key need not be held.
+// Inspect takes one round trip to the slowest node, and never longer than Config.NodeTimeout. If a
+// node cannot report on the key, its NodeInspection has the reason, and Inspect returns no error. A
+// node in quarantine answers like any other, but may have lost keys.
 //
-// Errors: ErrClosed after Close; ctx's cause if ctx ends before the nodes have answered.
-// An error that names an argument means that nobody was asked.
+// Errors: ErrClosed after Close; ctx's cause if ctx ends before the nodes have answered. After an
+// error that names an argument, no node was asked.
 func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) {
 	if err := r.checkInspect(ctx, key); err != nil {
 		return nil, err
@@ -138,11 +137,11 @@ func (r *Redlock) checkInspect(ctx context.Context, key string) error {
 	return r.cfg.checkKey(key)
 }
 
-// survey is where the nodes' answers to an inspection meet. Lanes bring them, also when
-// nobody waits for them any more.
+// survey collects the nodes' answers to an inspection. It ignores answers that lanes bring after
+// end.
 type survey struct {
 	mu    sync.Mutex
-	nodes []NodeInspection // nil: nobody does
+	nodes []NodeInspection // nil after end
 }
 
 func (s *survey) Replied(node int, _ *protocol.Operation, r protocol.Reply) {
@@ -171,13 +170,14 @@ func (s *survey) end() []NodeInspection {
 	return nodes
 }
 
-// holder names a value without telling it.
+// holder returns a name for a value that does not reveal the value.
 func holder(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return hex.EncodeToString(sum[:4])
 }
 
-// values are those that the nodes have, each once; those of locks alone unless foreign.
+// values returns the values that the nodes have, each once. If foreign is false, it leaves out
+// values of keys that do not look like locks.
 func (i *Inspection) values(foreign bool) (all []string) {
 	for _, n := range i.Nodes {
 		if n.value != nil && (foreign || n.Foreign() == "") && !slices.Contains(all, *n.value) {
@@ -187,7 +187,8 @@ func (i *Inspection) values(foreign bool) (all []string) {
 	return all
 }
 
-// noLock is an error if some node has the key and none has a lock.
+// noLock returns an error that names a node whose key does not look like a lock; nil if there is
+// none.
 func (i *Inspection) noLock() error {
 	for _, n := range i.Nodes {
 		if why := n.Foreign(); why != "" {
@@ -197,6 +198,6 @@ func (i *Inspection) noLock() error {
 	return nil
 }
 
-// Holder is what inspections call this lock: the Holder of the nodes that have it. Unlike
-// Value it may be shown, and finds a lock's holder by its log.
+// Holder returns the Holder of the nodes in an inspection that have this lock. Unlike Value it may
+// be shown. If holders log it, the log shows which of them an inspection has found.
 func (l *Lock) Holder() string { return holder(l.value) }

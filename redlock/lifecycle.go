@@ -9,8 +9,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// end marks the lock as over, once, and reports whether it was this call that
-// ended it. mu is held.
+// end ends the lock and reports whether it was this call that did. mu is held.
 func (l *Lock) end(cause error) bool {
 	if l.cause != nil {
 		return false
@@ -32,15 +31,15 @@ func (l *Lock) setCause(cause error) {
 	}
 }
 
-// endIfOver ends the lock if Until has come by now. The caller, which holds mu, need not
-// wait until the scheduler has had its turn on a processor.
+// endIfOver ends the lock if Until has come by now, without waiting for the scheduler's goroutine
+// to get a processor. The caller holds mu.
 func (l *Lock) endIfOver(now time.Time) {
 	if l.cause == nil && !now.Before(l.until) {
 		l.lose(ErrExpired)
 	}
 }
 
-// endWithLock has cancel called when the lock ends, in the same step as Context.
+// endWithLock makes the lock call cancel when it ends, in the same step as it ends Context.
 func (l *Lock) endWithLock(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +49,8 @@ func (l *Lock) endWithLock(cancel context.CancelCauseFunc) {
 	}
 }
 
-// endNow ends the lock for its holder and leaves it scheduled, so that Close finds it
-// among those that it has to release.
+// endNow ends the lock for its holder. The lock stays scheduled, so that Close finds it among those
+// that it has to release.
 func (l *Lock) endNow(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +59,7 @@ func (l *Lock) endNow(cause error) {
 	}
 }
 
-// lose ends the lock because it is lost; mu is held.
+// lose ends a lock that is lost; mu is held.
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
 		if l.wait != nil {
@@ -72,7 +71,7 @@ func (l *Lock) lose(cause error) {
 	}
 }
 
-// expire ends the lock if its time has come.
+// expire ends the lock if Until has come. The scheduler calls it.
 func (l *Lock) expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,8 +86,7 @@ func (l *Lock) expire(now time.Time) {
 	l.lose(ErrExpired)
 }
 
-// letGo ends the lock and starts its release. It returns nil if the lock had
-// been let go of before.
+// letGo ends the lock and starts its release. It returns nil if the release was started before.
 func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	l.order.Lock()
 	l.mu.Lock()
@@ -100,18 +98,18 @@ func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	l.released = true
 	release := l.command(protocol.Release, 0)
 	if l.end(cause) && l.wait != nil {
-		// Who lost it has told the nodes already, and may be waiting again.
+		// A lost lock has given up its queue entries already, and its caller may be waiting again.
 		l.wait.End(l.r.cfg.Clock.Now())
 		release.Queue, release.Entry, release.Observer = l.wait.queue, l.wait.entry(""), l.wait
 	}
 	keys := l.keys
 	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
-		keys = atLeast // asked once in any case: the nodes know better than our clock
+		keys = atLeast // ask once in any case: keys expire by the nodes' clocks, not by ours
 	}
 	l.mu.Unlock()
 
-	// A node to which nothing was ever sent has nothing to delete. What is
-	// still queued for it must not be sent after us.
+	// A node to which nothing was ever sent has nothing to delete. A proposal that is still queued
+	// for it must not be sent after the release.
 	var asked []bool
 	if l.first != nil && !l.sentToAll() {
 		l.withdraw()
@@ -128,19 +126,17 @@ func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	return round
 }
 
-// startExtend hands an extension to the lanes, unless the lock has ended; then
-// it returns the cause. asked tells that the ttl is a caller's wish, for KeepAlive
-// to go on with.
+// startExtend hands an extension to the lanes. If the lock has ended, it returns the cause instead.
+// asked reports whether a caller has asked for this ttl; KeepAlive then goes on with it.
 //
-// A caller waits for NodeTimeout. A renewal keeps nobody waiting, so it may take the
-// validity that is left: what a node answers before that counts, and after that
-// nothing more is sent. The nodes begin to count the ttl when the extension reaches
-// them, which is never before round.Start, so however long the answer takes, a
-// majority has the key until Start + ttl.
+// A caller waits for NodeTimeout. No caller waits for a renewal, so it may take the validity that
+// is left: a node's answer before that counts, and after that nothing more is sent. The nodes begin
+// to count the ttl when the extension reaches them, which is never before round.Start. So however
+// long the answer takes, a majority has the key until Start + ttl.
 func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
 	if l.first != nil && l.sentToAll() {
-		l.proposals = proposals{} // nothing of it is left to withdraw; it is half of a lock's memory
+		l.proposals = proposals{} // nothing is left to withdraw; they are half of a lock's memory
 	}
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
@@ -171,15 +167,15 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 	return round, nil
 }
 
-// outlive records that a key of ours may live until t; mu is held.
+// outlive records that one of the lock's keys may live until t; mu is held.
 func (l *Lock) outlive(t time.Time) {
 	if t.After(l.keys) {
 		l.keys = t
 	}
 }
 
-// extended takes the result of an extension. It counts only with a majority,
-// only while the lock is still valid, and from before it was sent.
+// extended applies the result of an extension. It counts only with a majority, and only while the
+// lock is still valid. The new validity counts from before the extension was sent.
 func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Duration) error {
 	tally := round.Tally()
 	until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))
@@ -190,13 +186,13 @@ func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Durati
 	}
 	switch {
 	case !l.r.cfg.Clock.Now().Before(l.until):
-		// Too late, even with a majority: whoever watches the lock has been
-		// told that it ended, or is about to be.
+		// Too late, even with a majority: the end of the lock has been reported to
+		// those that watch it, or is about to be.
 		l.lose(ErrExpired)
 		return l.r.quorumError(round, ErrExpired, nil)
 	case tally.Outcome() == quorum.Won:
-		// The larger of both: an extension never shortens, and a majority has
-		// at least the longer of both ttls on its keys.
+		// The larger of both: an extension never shortens, and a majority has keys
+		// with at least the longer of both ttls.
 		if until.After(l.until) {
 			l.until = until
 			l.r.scheduler.EndAt(l, until)
@@ -212,9 +208,9 @@ func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Durati
 	}
 }
 
-// topUp gives the key back to the nodes that lack it, after a majority has
-// extended it: a lock that holds 3 of 5 grows to 5 of 5. It never takes a key
-// from anybody (NX), and a lock without a majority is never topped up.
+// topUp takes the key on the nodes that lack it, after a majority has extended it: a lock that
+// holds 3 of 5 grows to 5 of 5. It never takes a key from another client (NX), and a lock without a
+// majority is never topped up.
 func (l *Lock) topUp(extension *quorum.Round[protocol.Operation], ttl time.Duration) {
 	if extension.Tally().Outcome() != quorum.Won {
 		return
@@ -231,7 +227,7 @@ func (l *Lock) topUp(extension *quorum.Round[protocol.Operation], ttl time.Durat
 	l.grow(lacking, ttl, nil)
 }
 
-// growInto takes the key on the nodes that have woken us when we had the lock already.
+// growInto takes the key on nodes that have woken the wait after it had won the lock.
 func (l *Lock) growInto(nodes []bool, w *wait) {
 	l.mu.Lock()
 	ttl := l.ttl
@@ -239,8 +235,8 @@ func (l *Lock) growInto(nodes []bool, w *wait) {
 	l.grow(nodes, ttl, w)
 }
 
-// grow takes the key on more nodes, if it is free there. Who has a place in their queues
-// gives it up.
+// grow takes the key on more nodes, if it is free there. It also gives up the queue entries that w
+// has there; w is nil if there are none.
 func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	var entry *protocol.Entry
 	if w != nil {
@@ -274,5 +270,5 @@ func (l *Lock) command(k protocol.Kind, ttl time.Duration) protocol.Operation {
 	return c
 }
 
-// ended is the error of an operation on a lock that is over.
+// ended returns the error of an operation on a lock that has ended.
 func (l *Lock) ended(op string, cause error) error { return errs.Op(op, l.key, cause) }

@@ -13,31 +13,28 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/conn"
 )
 
-// Open makes a Redlock of URLs, one for each master, with clients of its own
-// that Close closes:
+// Open makes a Redlock from URLs, one for each master. It makes the clients, which Close closes:
 //
 //	redis://user:password@host:port/db     plain TCP
 //	rediss://user:password@host:port/db    TLS
 //	unix://user:password@/path/to/socket?db=n
 //
-// For TLS, cacert=FILE names the authorities that may sign the server's certificate, in place
-// of the system's, and cert=FILE and key=FILE a certificate of the client's, which is read
-// anew for each connection.
+// For TLS, cacert=FILE names the authorities that may sign the server's certificate, in place of
+// the system's. cert=FILE and key=FILE name the client's own certificate, which is read again for
+// each connection.
 //
-// User, password, port (6379) and db (0) may be left out. Options in the query
-// are those of redis.ParseURL (https://pkg.go.dev/github.com/redis/go-redis/v9#ParseURL).
-// The clients have what a lock needs: they heed deadlines, do not send a command
-// again, dial once at a time, speak RESP2 unless protocol says otherwise, and give a
-// silent node up after a second (or twice a longer NodeTimeout), unless dial_timeout
-// and read_timeout do. A read_timeout of -1, which is none, is an error.
+// User, password, port (6379) and db (0) may be left out. Options in the query are those of
+// redis.ParseURL (https://pkg.go.dev/github.com/redis/go-redis/v9#ParseURL). The clients suit a
+// lock: they heed deadlines, do not send a command again, do not repeat a failed dial, and speak
+// RESP2 unless the option protocol says otherwise. They give up a silent node after a second, or
+// after twice NodeTimeout if that is longer, unless dial_timeout and read_timeout say otherwise. A
+// read_timeout of -1, which means none, is an error.
 //
-// For a Sentinel-managed master or a Cluster make the client yourself and use
-// [New].
+// For a Sentinel-managed master or a Cluster, make the client yourself and use [New].
 //
-// Open contacts nobody. Its errors are those of New, and name the URL by its
-// place in the list; they never quote it, as it may hold a password. Two URLs
-// of one address are ErrDuplicateNode, whatever their databases: one server
-// must not have two votes.
+// Open contacts no node. Its errors are those of New. They name a URL by its place in the list and
+// never quote it, because it may contain a password. Two URLs with one address are
+// ErrDuplicateNode, whatever their databases: one server must not have two votes.
 func Open(urls []string, cfg Config) (*Redlock, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -57,7 +54,7 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 			return nil, fmt.Errorf("redlock: urls[%d] %w", i, conn.ErrEndless)
 		}
 		place := opt.Network + " " + opt.Addr
-		if opt.Network != "unix" { // where case distinguishes files
+		if opt.Network != "unix" { // in a path, case matters
 			place = strings.ToLower(place)
 		}
 		if first, twice := seen[place]; twice {
@@ -84,8 +81,8 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 	return r, nil
 }
 
-// patience is how long a client of Open's waits for a silent node: a second, or twice a
-// NodeTimeout that is longer than half of that.
+// patience returns how long a client of Open waits for a silent node: a second, or twice
+// NodeTimeout if that is longer.
 func (c Config) patience() time.Duration {
 	return max(time.Second, clock.Sum(c.NodeTimeout, c.NodeTimeout))
 }

@@ -21,10 +21,10 @@ func (p *proposals) last() *quorum.Round[protocol.Operation] {
 	return p.first
 }
 
-// sentToAll reports that every node was sent the last proposal, so that none is sent any more.
+// sentToAll reports whether every node was sent the last proposal. If so, none is sent any more.
 func (p *proposals) sentToAll() bool { return p.last().SentToAll() }
 
-// withdraw drops what no lane has sent. From then on ballots tells which nodes were sent
+// withdraw drops what no lane has sent. From then on ballots shows which nodes were sent
 // something.
 func (p *proposals) withdraw() {
 	p.first.Withdraw()
@@ -46,7 +46,7 @@ func (p *proposals) ballots() []quorum.Ballot {
 	return ballots
 }
 
-// grantedBefore reports that a node has granted one of the proposals before the last.
+// grantedBefore reports whether a node has granted one of the proposals before the last.
 func (p *proposals) grantedBefore(node int) bool {
 	for i := range p.more {
 		round := p.first

@@ -9,23 +9,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// random makes what must not be guessed and what must not coincide: the values that say
-// who owns a key, and the pauses of waiters. It reads no byte ahead of its use. A copy of
-// the process, as of a cloned machine, would have the same bytes in store, and its locks
-// the same values, so that each could release the other's. What crypto/rand hands out
-// comes from the kernel, which learns of a clone and seeds itself anew.
+// random makes the values that identify a key's owner, which must not be guessed, and the pauses of
+// waiters, which must not coincide. It reads no byte before it is needed. A copy of the process, as
+// of a cloned machine, would have the same bytes in store, and its locks the same values, so that
+// each could release the other's. The bytes of crypto/rand come from the kernel, which notices a
+// clone and seeds itself anew.
 //
-// Package uuid's pool is off for the same reason; it is also one switch for the whole
-// process, which is the program's to set.
+// Package uuid's pool is off for the same reason. It is also one switch for the whole process,
+// which is the program's to set.
 type random struct {
 	mu     sync.Mutex
 	source io.Reader
-	bytes  [16]byte // the last ones read; here, they need no allocation
+	bytes  [16]byte // the last ones read; kept here to save an allocation
 }
 
 func newRandom(source io.Reader) *random { return &random{source: source} }
 
-// value is a fresh UUIDv4.
+// value returns a new UUIDv4, or the source's error.
 func (r *random) value() (string, error) {
 	r.mu.Lock()
 	_, err := io.ReadFull(r.source, r.bytes[:])
@@ -36,8 +36,7 @@ func (r *random) value() (string, error) {
 	return id.String(), err
 }
 
-// below is a random time from 0 to d, without d; 0 if there is no randomness to be
-// had.
+// below returns a random time from 0 to d, without d; 0 if the source fails.
 func (r *random) below(d time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,9 +22,9 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/wakeup"
 )
 
-// Redlock hands out locks that a majority of independent Redis masters agrees
-// on. It does not change after New or Open, and is safe for concurrent use. Make
-// one for a set of masters and share it: it holds one connection to each.
+// Redlock acquires locks that a majority of independent Redis masters grants. It is safe for
+// concurrent use, and does not change after New or Open. Make one for a set of masters and share
+// it: it holds one connection to each.
 type Redlock struct {
 	cfg       Config
 	nodes     []*conn.Node
@@ -34,7 +34,7 @@ type Redlock struct {
 	local     *waitqueue.Local[wait]
 	guard     *voter.Guard
 
-	introduced atomic.Bool // the first operation has waited for all nodes to be identified
+	introduced atomic.Bool // the very first round has waited for all nodes; see ask
 
 	tokens    tokens
 	retention any // int64: milliseconds for which fences are kept
@@ -46,42 +46,39 @@ type Redlock struct {
 
 	log *asynclog.Log
 
-	release []func() error // what Close gives back, in this order
+	release []func() error // what Close calls in the end, in this order
 
 	mu       sync.RWMutex
 	closed   bool
 	closing  chan struct{}
-	attempts sync.WaitGroup // acquisitions and releases under way
-	ended    chan struct{}  // closed when Close is through
+	attempts sync.WaitGroup // operations under way
+	ended    chan struct{}  // closed when Close is done
 }
 
-// New makes a Redlock of clients, one for each master. Each is a *redis.Client
-// (a server, or a Sentinel-managed master) or a *redis.ClusterClient (a Cluster
-// that acts as one node). A client with go-redis' default options does not slow a
-// round down. The caller keeps the clients and closes
-// them after the Redlock; a *redis.Client gets one hook, which listens to dials
-// and stays. Its own hooks see every command, and may change its key. They
-// must not keep a command after they have returned, as it is used again.
+// New makes a Redlock from clients, one for each master. Each is a *redis.Client (a server, or a
+// Sentinel-managed master) or a *redis.ClusterClient (a Cluster that acts as one node). A client
+// with go-redis' default options does not slow a round down.
 //
-// With a *redis.ClusterClient, hooks that were added to its shards' clients in OnNewNode see
-// every command. Hooks that were added to the ClusterClient itself see none. New refuses a
-// ClusterClient if such a hook changes keys, as locks would then not have the keys that the
-// rest of the application uses. New sends one SET through these hooks to find out, and stops
-// it before it leaves. It cannot notice a hook that is added later, or one that changes only
-// some keys.
+// The caller keeps the clients, and closes them after the Redlock. A *redis.Client gets one hook,
+// which watches dials and stays. The client's other hooks see every command, and may change its
+// key. They must not keep a command after they have returned, because it is used again.
 //
-// A client that would wait for a silent node for ever (a ReadTimeout of -1 or -2) is
-// refused.
+// With a *redis.ClusterClient, hooks that were added to its shards' clients in OnNewNode see every
+// command. Hooks that were added to the ClusterClient itself see none. New refuses a ClusterClient
+// if such a hook changes keys, because locks would then not have the keys that the rest of the
+// application uses. To find out, New sends a SET through these hooks, and stops it before it
+// leaves. It cannot notice a hook that is added later, or one that changes only some keys.
 //
-// A client with a StreamingCredentialsProvider is refused, as go-redis panics when a Conn
-// of it connects. CredentialsProviderContext is asked on each
-// new connection, and with ConnMaxLifetime connections are replaced also while they are in
-// use. A client with ContextTimeoutEnabled, as those of Open, can tell within NodeTimeout
-// that a connection was dropped in silence while it was idle.
+// New refuses a client that would wait for a silent node for ever (a ReadTimeout of -1 or -2). It
+// also refuses a client with a StreamingCredentialsProvider, because go-redis panics when a Conn of
+// that client connects. A CredentialsProviderContext is called for each new connection. With
+// ConnMaxLifetime, connections are replaced also while they are in use. A client with
+// ContextTimeoutEnabled, as those of Open, notices within NodeTimeout that a connection was dropped
+// in silence while it was idle.
 //
-// New contacts nobody. Its errors name the argument: no node, a nil node, a
-// client of an unsuitable type (a Ring, for one), the same client twice
-// (ErrDuplicateNode), a Config field out of its range.
+// New contacts no node. Its errors name the argument: no node, a nil node, a client of an
+// unsuitable type (for example a Ring), the same client twice (ErrDuplicateNode), or a Config field
+// out of its range.
 func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -112,7 +109,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 			return nil, fmt.Errorf("%w: nodes[%d] and nodes[%d] are the same client", ErrDuplicateNode, first, i)
 		}
 		seen[client] = i
-		// An address may come twice: behind dialers of the clients' own.
+		// Clients with dialers of their own may have the same address.
 		names[n.Addr]++
 		if times := names[n.Addr]; times > 1 {
 			n.Addr = fmt.Sprintf("%s (%d)", n.Addr, times)
@@ -149,16 +146,19 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	return r, nil
 }
 
-// Close releases what is still held, ends the contexts of those locks with the
-// cause ErrClosed, stops renewing, and makes every later or waiting operation
-// fail with ErrClosed. It returns when all goroutines of the Redlock have ended:
-// with answering nodes that is a round trip, with silent ones at most a few
-// NodeTimeouts plus what their clients take to give up: the ReadTimeout, which is
-// a second with Open unless the URL says otherwise and five by go-redis' default,
-// and whatever callbacks of the client's own take. A Trace or a Logger that blocks
-// is left behind after a second. Keys on nodes that do not answer live until their
-// ttl. With Open, Close also closes the clients and returns
-// their errors; otherwise its error is nil. A second Close waits for the first.
+// Close releases all held locks, and ends their contexts with the cause ErrClosed. It stops
+// renewals. Operations that are waiting, and later ones, fail with ErrClosed. On nodes that do not
+// answer, keys live until their ttl is over.
+//
+// Close returns when all goroutines of the Redlock have ended. With answering nodes that takes a
+// round trip. With silent nodes it takes at most a few NodeTimeouts, plus the time until their
+// clients give up: the ReadTimeout, and as long as callbacks of the client's own take. The
+// ReadTimeout is five seconds by go-redis' default. With Open it is a second, unless NodeTimeout is
+// above half a second or the URL says otherwise. Close waits for a Trace or a Logger that blocks
+// for a second at the most, and leaves it behind.
+//
+// With Open, Close also closes the clients and returns their errors. Otherwise its error is nil. A
+// second Close waits for the first.
 func (r *Redlock) Close() error {
 	if r == nil || r.closing == nil {
 		return errNotMade
@@ -196,13 +196,14 @@ func (r *Redlock) Close() error {
 	return errors.Join(errs...)
 }
 
-// idLength is how much of a UUID tells the Redlocks apart that wait for one key: 60 bits.
+// idLength is how many digits of a UUID distinguish the Redlocks that wait for one key: 60 random
+// bits.
 const idLength = 16
 
 var errNotMade = errors.New("redlock: not made by New or Open")
 
-// enter counts an operation in, unless the Redlock is closed. attempts.Done counts
-// it out.
+// enter registers an operation, until attempts.Done, so that Close waits for it. It fails if the
+// Redlock is closed.
 func (r *Redlock) enter() error {
 	if r == nil || r.closing == nil {
 		return errNotMade
@@ -216,14 +217,15 @@ func (r *Redlock) enter() error {
 	return nil
 }
 
-// start begins a round, traced if anybody looks.
+// start begins a round, and traces it if Config.Trace is set.
 func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
 	round := r.submit(spec)
 	round.Listen()
 	return round
 }
 
-// submit is start for who holds a lock: nobody is called back before Listen.
+// submit is start for a caller that holds mutexes of a Lock: the round makes no callback before
+// Listen.
 func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
 	if r.cfg.Trace != nil {
 		spec.Timed = true
@@ -238,7 +240,7 @@ func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[pro
 	return r.group.Submit(spec)
 }
 
-// quorumError tells how a round failed.
+// quorumError returns the error of a round that failed.
 func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, cause error) *QuorumError {
 	tally, cmd := round.Tally(), round.Op()
 	e := &QuorumError{
@@ -259,7 +261,7 @@ func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, c
 	return e
 }
 
-// unanswered tells how a round failed that every node grants that answers.
+// unanswered returns the error of a failed round whose operation every answering node grants.
 func (r *Redlock) unanswered(ctx context.Context, round *quorum.Round[protocol.Operation]) *QuorumError {
 	reason := ErrNoQuorum
 	if round.Tally().Outcome() == quorum.Open {
@@ -270,8 +272,8 @@ func (r *Redlock) unanswered(ctx context.Context, round *quorum.Round[protocol.O
 
 var errUndecided = errors.New("had not answered when it was decided")
 
-// nodeErr is why a node did not grant a round. A second proposal has less time than
-// NodeTimeout to be answered in, and a renewal more.
+// nodeErr returns why a node did not grant a round. A second proposal has less time than
+// NodeTimeout to be answered in, and a renewal has more.
 func nodeErr(round *quorum.Round[protocol.Operation], b quorum.Ballot) error {
 	switch {
 	case errors.Is(b.Err, quorum.ErrNoAnswer):

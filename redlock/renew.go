@@ -8,30 +8,30 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// renewals per ttl: the first can fail, and the second, and the lock still
-// lives. Redisson's watchdog uses the same third.
+// renewals is how many renewals there are per ttl: the first and the second can fail, and the lock
+// still lives. Redisson's watchdog uses the same third.
 const renewals = 3
 
-// minRetry is the shortest pause after a renewal that found no quorum.
+// minRetry is the shortest pause after a renewal that found no quorum, unless a third of the ttl is
+// shorter.
 const minRetry = 50 * time.Millisecond
 
-// KeepAlive renews the lock in the background, every third of the ttl last asked
-// for, until it is released or lost. It returns at once; calling it again, or on
-// a lock that has ended, does nothing. A renewal may take longer than
-// Config.NodeTimeout: an answer counts while the lock is valid. One that finds no
-// quorum is tried again while validity lasts; one that finds the lock lost ends it,
-// and its Context says so.
+// KeepAlive renews the lock in the background, every third of the ttl last asked for, until the
+// lock is released or lost. It returns at once. To call it again, or on a lock that has ended, does
+// nothing. A renewal may take longer than Config.NodeTimeout: an answer counts while the lock is
+// valid. A renewal that finds no quorum is tried again while validity lasts. A renewal that finds
+// the lock lost ends it, and its Context with it.
 //
-// So if the keys vanish from a majority of the nodes, the holder knows after a third of the
-// ttl at the most: that interval is not an option, a shorter ttl shortens it. If ForceRelease
-// breaks the lock, the holder knows two round trips later. For that the Redlock has one more
-// connection to each node, or to each shard of a Cluster that has such a key, from the first
-// renewal of a lock until ten seconds after the last renewed lock has ended. Those who wait
-// in Acquire share it.
+// So if the keys vanish from a majority of the nodes, the holder knows after a third of the ttl at
+// the most. That interval is not an option, but a shorter ttl shortens it. If ForceRelease breaks
+// the lock, the holder knows two round trips later. For that the Redlock has one more connection to
+// each node, or to each shard of a Cluster that has such a key. It keeps this connection from the
+// first renewal of a lock until ten seconds after the last renewed lock has ended. Callers that
+// wait in Acquire share it.
 //
-// It goes on after the context that the lock was acquired with has ended: a handler that
-// returns without Release leaves a lock that is renewed until the process ends. Defer the
-// Release right after the acquisition; the example of Lock.Context has the pattern.
+// Renewals go on after the context that the lock was acquired with has ended: a handler that
+// returns without Release leaves a lock that is renewed until the process ends. Defer the Release
+// right after the acquisition; the example of Lock.Context has the pattern.
 func (l *Lock) KeepAlive() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,15 +39,15 @@ func (l *Lock) KeepAlive() {
 		return
 	}
 	l.keepAlive = true
-	// The ttl began when the lock was asked for, not now.
+	// The ttl began when the nodes were last asked for it, not now.
 	began := l.until.Add(l.r.cfg.Drift.Of(l.ttl) - l.ttl)
 	l.r.scheduler.RenewAt(l, began.Add(l.ttl/renewals))
 }
 
-// renew starts a renewal. The scheduler calls it when it is due; it never waits for
-// a node. The next is planned when this one is decided, at the latest when validity is
-// over, so there is never more than one under way: masters that are slow are not asked
-// again for what they are still doing.
+// renew starts a renewal, and never waits for a node. The scheduler calls it when the renewal is
+// due. The next one is scheduled when this one is decided, at the latest when validity is over. So
+// there is never more than one under way: masters that are slow are not asked again for what they
+// are still doing.
 func (l *Lock) renew() {
 	l.mu.Lock()
 	ttl := l.ttl
@@ -61,11 +61,11 @@ func (l *Lock) renew() {
 		l.renewed(round, ttl)
 	})
 	if err != nil {
-		l.r.scheduler.RenewalDone() // it had ended
+		l.r.scheduler.RenewalDone() // the lock had ended
 	}
 }
 
-// renewed takes the result of a renewal and plans the next one.
+// renewed applies the result of a renewal and schedules the next one.
 func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duration) {
 	err := l.extended(round, ttl)
 	l.mu.Lock()
@@ -78,7 +78,7 @@ func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duratio
 		l.hasten()
 		return
 	}
-	// Sooner and sooner while validity runs out, but never in a spin.
+	// The pauses shrink while validity runs out, but never to nothing.
 	now := l.r.cfg.Clock.Now()
 	l.r.scheduler.RenewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
 	l.hasten()

@@ -8,29 +8,29 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// Trace is what became of one round, for metrics and for tools that show it.
+// Trace reports the result of one round, for metrics and for tools that show it.
 //
-// What is neither to acquire, to extend nor to release, forced or not, may go to some of
-// the nodes and needs no majority: its Outcome and Need mean nothing, its Nodes do.
+// A round with the Op "clean up", "top up", "wait", "leave" or "inspect" may go to some of the
+// nodes, and needs no majority: its Outcome and Need mean nothing, but its Nodes do.
 type Trace struct {
-	Op      string         // "acquire", "extend", "release", "clean up", "top up", "wait", "leave", "force release" or "inspect"
-	Key     string         // the resource, without Config.KeyPrefix
-	Outcome quorum.Outcome // as decided; Open if the caller left before
+	Op      string         // "acquire", "extend", "release", "clean up", "top up", "wait", "leave", "look", "force release" or "inspect"
+	Key     string         // without Config.KeyPrefix
+	Outcome quorum.Outcome // at the decision; Open if the caller left before it
 	Granted int            // grants at the decision; a later grant is in Nodes
 	Need    int            // grants that win
-	Elapsed time.Duration  // from before the first byte to the decision
-	Nodes   []NodeTrace    // the nodes that were asked, in the order of New
+	Elapsed time.Duration  // from before the first byte was sent to the decision
+	Nodes   []NodeTrace    // the nodes that the round was meant for, in the order of New
 }
 
 // NodeTrace is one node's part in a round.
 type NodeTrace struct {
 	Addr    string
-	Vote    quorum.Vote   // in the end, perhaps after the decision; Pending if it was not asked
-	Latency time.Duration // from before the first byte to the vote
+	Vote    quorum.Vote   // in the end, perhaps after the decision; Pending if nothing was sent
+	Latency time.Duration // from before the first byte was sent to the vote
 	Err     error         // why it refused or failed; nil for a grant
 }
 
-// trace reports a finished round.
+// trace passes a finished round to Config.Trace, on the log's goroutine.
 func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
 	cmd, tally := round.Op(), round.Tally()
 	t := Trace{

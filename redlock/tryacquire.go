@@ -64,7 +64,7 @@ type attempt struct {
 	r       *Redlock
 	key     string
 	ttl     time.Duration
-	wait    *wait // whose queue entry the attempt uses, and keeps if it fails; nil: a newcomer's
+	wait    *wait // its queue entry is used, and kept if the attempt fails; nil for a newcomer
 	retries bool  // the caller tries again after a failure
 
 	proposals
@@ -209,7 +209,7 @@ func (a *attempt) reason() (error, *quorum.Round[protocol.Operation]) {
 	case a.won != nil:
 		return ErrExpired, a.won
 	case tally.Outcome() == quorum.Won:
-		return ErrExpired, last // the proposal did
+		return ErrExpired, last // decided too late; see fresh
 	case tally.Outcome() == quorum.Open:
 		return nil, last
 	case tally.Unavailable():

@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// Verdict is what the nodes' answers to an inspection come to.
+// Verdict is the conclusion from the nodes' answers to an inspection.
 type Verdict uint8
 
 const (
-	// VerdictUnknown: it depends on nodes that could not tell whether a lock has a
-	// majority, or the key is free on one.
+	// VerdictUnknown means that nodes which could not report decide whether a majority has one
+	// lock, or a majority has no key.
 	VerdictUnknown Verdict = iota
-	// VerdictFree: a majority has no such key, so that nobody holds it, and whoever
-	// comes next can. A minority may have what somebody left behind.
+	// VerdictFree means that a majority does not have the key, so that no client holds it, and the
+	// next one can acquire it. A minority may have keys that a client left behind.
 	VerdictFree
-	// VerdictHeld: a majority has one value.
+	// VerdictHeld means that a majority has the key with one value.
 	VerdictHeld
-	// VerdictSplit: neither, whatever the nodes that could not tell would say. Several
-	// contenders have a part each, or one has lost its majority. Nobody holds it, and
-	// nobody can before some of that expires.
+	// VerdictSplit means that neither has a majority, whatever the nodes that could not report
+	// have. Several contenders have a part each, or one has lost its majority. No client holds the
+	// lock, and none can before some of these keys expire or are deleted.
 	VerdictSplit
-	// VerdictForeign: the key is of another type on so many nodes that nobody can acquire
-	// a lock under its name until somebody deletes it.
+	// VerdictForeign means that the key has another type than a lock's on so many nodes that no
+	// client can acquire it until somebody deletes it.
 	VerdictForeign
 )
 
@@ -42,8 +42,8 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("Verdict(%d)", uint8(v))
 }
 
-// Verdict sums the nodes' answers up. They are of slightly different moments: of a lock
-// that is being acquired or released it may tell that it is split.
+// Verdict sums up the nodes' answers. They are of slightly different moments: a lock that is being
+// acquired or released may look split.
 func (i *Inspection) Verdict() Verdict {
 	_, most := i.most()
 	free, silent, foreign := 0, 0, 0
@@ -70,8 +70,8 @@ func (i *Inspection) Verdict() Verdict {
 	return VerdictSplit
 }
 
-// Holder is the Holder of the lock that a majority of the nodes has, and how many have
-// it; "" and 0 if none has a majority.
+// Holder returns the Holder of the lock that a majority of the nodes has, and the number of nodes
+// that have it; "" and 0 if no lock has a majority.
 func (i *Inspection) Holder() (holder string, on int) {
 	if holder, on = i.most(); on < i.Need {
 		return "", 0
@@ -79,7 +79,8 @@ func (i *Inspection) Holder() (holder string, on int) {
 	return holder, on
 }
 
-// most is who has the most nodes. Of several with as many it is the first.
+// most returns the holder of the most nodes, and their number. Of several with as many it is the
+// first.
 func (i *Inspection) most() (holder string, on int) {
 	counts := map[string]int{}
 	for _, n := range i.Nodes {

@@ -19,10 +19,10 @@ type wait struct {
 	r         *Redlock
 	key       string // as the caller names it
 	nodeKey   string // as the nodes do
-	name      any    // of the queue entries on single servers
-	shardName any    // and on shards of a Cluster
+	name      any    // the client's name in the queues of single servers
+	shardName any    // and in those of a Cluster's shards
 	queue     *protocol.Queue
-	value     string // of the last try, for the next one to give back; used by the first caller alone
+	value     string // of the last try, for the next one to delete; only the first caller uses it
 	lock      atomic.Pointer[Lock]
 }
 
@@ -128,13 +128,13 @@ func (w *wait) Woken(now time.Time, node int, ticket int64) bool {
 	return known
 }
 
-// unanswered takes a finished round, of which nodes may have failed.
+// unanswered passes on a finished round, which some nodes may not have answered.
 func (w *wait) unanswered(round *quorum.Round[protocol.Operation]) {
 	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Entry.Number, round.Ballots())
 }
 
-// newcomer is the sender of an operation that takes no queue entry, and a free key only if the
-// queue is empty.
+// newcomer returns the sender of an operation that takes no queue entry, and takes a free key only
+// if the queue is empty.
 func (r *Redlock) newcomer(nodeKey string) *protocol.Entry {
 	name, shardName := r.subscriber.Name(nodeKey)
 	return &protocol.Entry{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}
@@ -143,10 +143,9 @@ func (r *Redlock) newcomer(nodeKey string) *protocol.Entry {
 // observer hears the replies to operations that belong to no wait.
 type observer struct{ r *Redlock }
 
-// Replied has a node go on where a script stopped that found more dead entries in a queue than
-// one script removes. That script has told nobody that the key is free, so the client that sent
-// it sends another one: that client lives. Its reply may ask for the next. If all of that is
-// lost, a waiter's next look does the same.
+// Replied continues the work of a script that found more dead entries in a queue than one script
+// removes. That script has woken nobody. The client that sent it is alive, so it sends another one,
+// whose reply may ask for the next. If all of that is lost, a waiter's next look does the same.
 func (o observer) Replied(node int, op *protocol.Operation, reply protocol.Reply) {
 	if reply.MoreDead {
 		nodeKey := op.NodeKey.(string)
