@@ -27,7 +27,7 @@ var (
 	wakeText string
 )
 
-// The scripts. Each file says what its arguments and its reply are.
+// The scripts. Each file describes its arguments and its reply.
 var (
 	ReleaseScript = Script{including(wakeText, releaseText), "9899c63d9989a7ee4bbfb878a4d565700edecd24"}
 	ForceScript   = Script{including(wakeText, forceText), "4c670ad4f57c6b6a4238970df11b72b91f1f793d"}
@@ -37,7 +37,7 @@ var (
 	InspectScript = Script{inspectText, "0d834024106f32c76da0768d1cbb096c176e547d"}
 )
 
-// including puts wake.lua where a script asks for it: scripts cannot call each other.
+// including inserts wake.lua where a script includes it, as scripts cannot call each other.
 func including(wake, text string) string {
 	return strings.Replace(text, "--include wake.lua\n", wake, 1)
 }
