@@ -2,7 +2,7 @@ package waitqueue
 
 import "time"
 
-// node is what a wait knows of one node.
+// node holds what a wait knows of one node.
 type node struct {
 	silent  bool // it did not answer the last question
 	noQueue bool // it does not let the client queue
