@@ -83,7 +83,7 @@ func TestGuardHeedsDates(t *testing.T) {
 		heard     time.Duration // how long before the question the last answer was read
 		promoted  bool
 		now       string        // the record
-		changed   time.Duration // when it took over, before this answer was read; -1: never
+		changed   time.Duration // time since the takeover when this answer was read; -1: never
 		void, new bool
 	}{
 		{"a first deployment", "", "", 0, false, "", -1, false, true},
