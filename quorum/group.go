@@ -41,15 +41,15 @@ func NewGroup[T any](carriers []Carrier[T], clk clock.Clock, timeout time.Durati
 // Start begins a round on the lanes. It never blocks on a node.
 func (g *Group[T]) Start(spec Spec[T]) *Round[T] {
 	r := g.Submit(spec)
-	r.Listen()
+	r.Arm()
 	return r
 }
 
 // Submit hands a round to the lanes without calling a callback, so its caller may hold a lock
-// that callbacks take. After releasing that lock the caller must call [Round.Listen]. The
+// that callbacks take. After releasing that lock the caller must call [Round.Arm]. The
 // round is not decided before that.
 func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
-	r := &Round[T]{spec: spec, group: g, deaf: true}
+	r := &Round[T]{spec: spec, group: g, held: true}
 	if r.spec.Within == 0 {
 		r.spec.Within = g.timeout
 	}

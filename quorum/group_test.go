@@ -649,7 +649,7 @@ func TestSubmitCallsNobodyBack(t *testing.T) {
 			assert.Zero(t, events)
 			assert.Zero(t, r.Decided())
 			lock.Unlock()
-			r.Listen()
+			r.Arm()
 			assert.Equal(t, 2, events)
 			assert.NotZero(t, r.Decided())
 			g.Close(0) // in the second iteration the lanes fail the calls at once

@@ -61,7 +61,7 @@ type Spec[T any] struct {
 	// when every node that was asked has voted or is known to have failed. Done, if set, is
 	// called after the last lane has finished with the round.
 	//
-	// The callbacks are called without a lock held, by a lane, a timer or Listen, and never by
+	// The callbacks are called without a lock held, by a lane, a timer or Arm, and never by
 	// Submit. They must not block.
 	Decided func(*Round[T])
 	Heard   func(*Round[T])
@@ -83,7 +83,7 @@ type Round[T any] struct {
 	open    int        // calls that are not finished; -1 after Done was called
 	unheard int        // calls without a vote or a known failure; -1 after Heard was called
 	outcome Outcome
-	deaf    bool // the round is held until Listen: no decision, no callbacks
+	held    bool // the round is held until Arm: no decision, no callbacks
 	left    bool // the caller has left, which decided the round
 
 	few [5]Call[T] // calls of a group of the usual size, to save an allocation
@@ -179,7 +179,7 @@ func (r *Round[T]) SentToAll() bool {
 // Wait returns when the round is decided, at the latest when [Spec.Within] is over or ctx
 // ends. Votes missing at the end of Within have failed. Votes missing when ctx ends stay
 // pending, with ErrAbandoned, because nothing is known of their nodes. Late answers are left
-// to the lanes. Only one goroutine at a time may wait, after Listen.
+// to the lanes. Only one goroutine at a time may wait, after Arm.
 func (r *Round[T]) Wait(ctx context.Context) {
 	r.mu.Lock()
 	if r.outcome != Open {
@@ -203,11 +203,11 @@ func (r *Round[T]) Withdraw() {
 
 func (r *Round[T]) kept() bool { return !r.spec.KeepUntil.IsZero() }
 
-// Listen lets the round be decided and call its callbacks, at once if they are due. It must be
+// Arm lets the round be decided and call its callbacks, at once if they are due. It must be
 // called once after [Group.Submit].
-func (r *Round[T]) Listen() {
+func (r *Round[T]) Arm() {
 	r.mu.Lock()
-	r.deaf = false
+	r.held = false
 	r.unlock()
 }
 
@@ -309,7 +309,7 @@ func (r *Round[T]) granted(voter Voter) bool {
 // calls the callbacks that follow. A lost round drops unsent calls, because nobody wants their
 // grants.
 func (r *Round[T]) unlock() {
-	if r.deaf {
+	if r.held {
 		r.mu.Unlock()
 		return
 	}

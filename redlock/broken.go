@@ -44,7 +44,7 @@ func (l *Lock) broken(node int) {
 	if f := l.forced; l.cause == nil && !f.deleted[node] {
 		f.deleted[node] = true
 		f.sum++
-		l.hasten()
+		l.renewSooner()
 	}
 }
 
@@ -58,13 +58,13 @@ func (l *Lock) renewing() {
 	}
 }
 
-// hasten moves the next renewal forward if nodes have deleted the lock's key. Once so many have
+// renewSooner moves the next renewal forward if nodes have deleted the lock's key. Once so many have
 // that no majority can be left, the renewal is due now, and finds the lock lost. An earlier renewal
 // could overtake ForceRelease on its way to the other nodes, win, and put the key back where it was
 // deleted. But a message can be lost. So after the time that the other nodes have had to answer
 // ForceRelease, one message is enough. If a renewal is under way, another one follows it. The
 // caller holds mu.
-func (l *Lock) hasten() {
+func (l *Lock) renewSooner() {
 	f := l.forced
 	if f == nil || f.sum == 0 {
 		return

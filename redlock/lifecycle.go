@@ -31,9 +31,9 @@ func (l *Lock) setCause(cause error) {
 	}
 }
 
-// endIfOver ends the lock if Until has come by now, without waiting for the scheduler's goroutine
+// expireIfDue ends the lock if Until has come by now, without waiting for the scheduler's goroutine
 // to get a processor. The caller holds mu.
-func (l *Lock) endIfOver(now time.Time) {
+func (l *Lock) expireIfDue(now time.Time) {
 	if l.cause == nil && !now.Before(l.until) {
 		l.lose(ErrExpired)
 	}
@@ -86,8 +86,8 @@ func (l *Lock) expire(now time.Time) {
 	l.lose(ErrExpired)
 }
 
-// letGo ends the lock and starts its release. It returns nil if the release was started before.
-func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
+// startRelease ends the lock and starts its release. It returns nil if the release was started before.
+func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 	l.order.Lock()
 	l.mu.Lock()
 	if l.released {
@@ -113,7 +113,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	var asked []bool
 	if l.first != nil && !l.sentToAll() {
 		l.withdraw()
-		if !l.grown && l.wait == nil {
+		if !l.toppedUp && l.wait == nil {
 			asked = make([]bool, len(l.r.nodes))
 			for _, b := range l.ballots() {
 				asked[b.Node] = b.Sent
@@ -122,7 +122,7 @@ func (l *Lock) letGo(cause error) *quorum.Round[protocol.Operation] {
 	}
 	round := l.r.submit(quorum.Spec[protocol.Operation]{Op: release, Nodes: asked, Sure: true, KeepUntil: keys})
 	l.order.Unlock()
-	round.Listen()
+	round.Arm()
 	return round
 }
 
@@ -140,7 +140,7 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 	}
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
-	l.endIfOver(now)
+	l.expireIfDue(now)
 	if cause := l.cause; cause != nil {
 		l.mu.Unlock()
 		l.order.Unlock()
@@ -163,7 +163,7 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 		Done:    func(round *quorum.Round[protocol.Operation]) { l.topUp(round, ttl) },
 	})
 	l.order.Unlock()
-	round.Listen()
+	round.Arm()
 	return round, nil
 }
 
@@ -252,14 +252,14 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	}
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
-	l.grown = true
+	l.toppedUp = true
 	spec := quorum.Spec[protocol.Operation]{Op: l.command(protocol.TopUp, ttl), Nodes: nodes, All: true}
 	if w != nil {
 		spec.Op.Queue, spec.Op.Entry, spec.Op.Observer = w.queue, entry, w
 	}
 	round := l.r.submit(spec)
 	l.order.Unlock()
-	round.Listen()
+	round.Arm()
 }
 
 func (l *Lock) command(k protocol.Kind, ttl time.Duration) protocol.Operation {

@@ -29,7 +29,7 @@ type Lock struct {
 	// node. It keeps a renewal or a top-up from being sent after the release. Lock it before mu.
 	order     sync.Mutex
 	proposals      // that won the lock; first is nil once every node has been sent the last of them
-	grown     bool // topped up: nodes that the proposals did not reach may have the key
+	toppedUp  bool // topped up: nodes that the proposals did not reach may have the key
 
 	mu       sync.Mutex
 	until    time.Time
@@ -97,7 +97,7 @@ func (l *Lock) Until() time.Time {
 func (l *Lock) Valid() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.endIfOver(l.r.cfg.Clock.Now())
+	l.expireIfDue(l.r.cfg.Clock.Now())
 	return l.cause == nil
 }
 
@@ -187,10 +187,10 @@ func (l *Lock) Release(ctx context.Context) error {
 	defer l.r.attempts.Done()
 
 	l.mu.Lock()
-	l.endIfOver(l.r.cfg.Clock.Now())
+	l.expireIfDue(l.r.cfg.Clock.Now())
 	lost := l.cause
 	l.mu.Unlock()
-	round := l.letGo(ErrReleased)
+	round := l.startRelease(ErrReleased)
 	if round == nil {
 		return l.ended("release", ErrReleased)
 	}

@@ -178,7 +178,7 @@ func (r *Redlock) Close() error {
 	r.subscriber.Close()
 	var releases []*quorum.Round[protocol.Operation]
 	for _, l := range r.scheduler.Stop() {
-		if round := l.letGo(ErrClosed); round != nil {
+		if round := l.startRelease(ErrClosed); round != nil {
 			releases = append(releases, round)
 		}
 	}
@@ -220,12 +220,12 @@ func (r *Redlock) enter() error {
 // start begins a round, and traces it if Config.Trace is set.
 func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
 	round := r.submit(spec)
-	round.Listen()
+	round.Arm()
 	return round
 }
 
 // submit is start for a caller that holds mutexes of a Lock: the round makes no callback before
-// Listen.
+// Arm.
 func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
 	if r.cfg.Trace != nil {
 		spec.Timed = true

@@ -75,12 +75,12 @@ func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duratio
 	}
 	if err == nil {
 		l.r.scheduler.RenewAt(l, round.Start().Add(ttl/renewals))
-		l.hasten()
+		l.renewSooner()
 		return
 	}
 	// The pauses shrink while validity runs out, but never to nothing.
 	now := l.r.cfg.Clock.Now()
 	l.r.scheduler.RenewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
-	l.hasten()
+	l.renewSooner()
 	l.r.log.Warn("renewal failed, trying again", "key", errs.Short(l.key), "until", l.until, "error", err.Error())
 }

@@ -216,7 +216,7 @@ var locking = []bug{
 	{"top-up-after-release", "a lock is topped up after its release", one(lifecycle,
 		"	if l.cause != nil || !now.Before(l.until) {\n		l.mu.Unlock()\n		l.order.Unlock()\n		return\n	}\n	l.outlive", "	l.outlive")},
 	{"top-up-not-released", "a node that has the key only from a top-up is not released", one(lifecycle,
-		"	l.grown = true\n", "")},
+		"	l.toppedUp = true\n", "")},
 	{"keeper-not-woken", "the scheduler sleeps on when a new lock ends before the others", one(scheduler,
 		"if s.armed.IsZero() || t.Before(s.armed) {\n		s.armed = t\n		s.signal()", "if s.armed.IsZero() {\n		s.armed = t\n		s.signal()")},
 	{"keeper-mixes-up", "the scheduler mixes up the entries of its timer heap", one(timerHeap,

@@ -3,7 +3,7 @@ package main
 // tested are bugs for which the simulation has no rule. A test shows each.
 var tested = []mutant{
 	shownBy("TestValidIsNeverLate", bug{"valid-without-clock", "Valid does not check the clock itself", one(locks,
-		"	l.endIfOver(l.r.cfg.Clock.Now())\n	return l.cause == nil\n", "	return l.cause == nil\n")}),
+		"	l.expireIfDue(l.r.cfg.Clock.Now())\n	return l.cause == nil\n", "	return l.cause == nil\n")}),
 	shownBy("TestDoEndsFnsContextWithTheLock", bug{"do-context-goes-on", "the end of a lock does not end the context in Do", one(lifecycle,
 		"	if l.cancelDo != nil {\n		l.cancelDo(cause)\n	}\n", "")}),
 	shownBy("TestFromContextFindsNoLockFromUntilOn", bug{"context-has-dead-lock", "FromContext returns a lock whose validity is over", one("redlock/fromcontext.go",
@@ -15,7 +15,7 @@ var tested = []mutant{
 	shownBy("TestAcquireForgetsADuplicateWhoseOtherNodeIsDead", bug{"duplicate-of-the-dead", "a server that moved from a dead node stays a duplicate of that node", one("redlock/internal/voter/duplicate.go",
 		"|| o.disconnected ||", "||")}),
 	shownBy("TestAcquireAfterALongRestFindsItsMajority", bug{"rested-not-greeted", "a connection that was idle for long is assumed to be alive", one("redlock/internal/conn/greet.go",
-		"	if p.doubtful {\n", "	if false {\n")}),
+		"	if p.mayBeDropped {\n", "	if false {\n")}),
 	shownBy("TestAcquireWithTheLargestGuard", bug{"guard-overflows", "the largest RestartGuard overflows with its drift margin and quarantines no server", one(guards,
 		"clock.Sum(g.period, g.drift.Of(g.period))", "g.period+g.drift.Of(g.period)")}),
 	shownBy("TestGuardRemembersAnAddressThatLeftForAQuarantine", bug{"left-address-forgotten", "an address that left a Cluster is forgotten while locks granted there may be valid", one("redlock/internal/voter/forget.go",

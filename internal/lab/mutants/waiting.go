@@ -10,8 +10,8 @@ var waiting = []bug{
 		"    if name == me or not deadline or deadline > now and deadline <= now + 1000 or not remove(queue, name) then", "    if true then")},
 	{"last-comes-first", "the highest ticket is first", one(wake,
 		"read(queue, 'ZRANGEBYSCORE', '100000000000000', '+inf', 'WITHSCORES', 'LIMIT', 0, 2)", "read(queue, 'ZREVRANGEBYSCORE', '+inf', '100000000000000', 'WITHSCORES', 'LIMIT', 0, 2)")},
-	{"grown-key-stays", "a key that a lock gained after its acquisition is not released", one(lifecycle,
-		"	l.outlive(now.Add(ttl))\n	l.mu.Unlock()\n	l.grown = true\n", "	l.mu.Unlock()\n")},
+	{"toppedUp-key-stays", "a key that a lock gained after its acquisition is not released", one(lifecycle,
+		"	l.outlive(now.Add(ttl))\n	l.mu.Unlock()\n	l.toppedUp = true\n", "	l.mu.Unlock()\n")},
 }
 
 // delaying are bugs of the queue that delay a wait by some seconds. The simulation allows for

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// backlog is how many calls wait for a slow callback; further ones are dropped. It has
+	// backlog is how many calls may wait for a slow callback; Log drops further ones. It has
 	// room for a whole batch of each of a few lanes.
 	backlog = 1 << 14
 	// patience is how long Close waits for a callback that blocks.
@@ -35,8 +35,8 @@ func New(logger *slog.Logger) *Log {
 // Start starts the goroutine that makes the calls. Close ends it.
 func (l *Log) Start() { l.running.Go(l.run) }
 
-// run makes calls until Close. A callback that ends its goroutine, as a failed require in a
-// test does, leaves the remaining calls to a new one.
+// run makes calls until Close. If a callback ends its goroutine, as a failed require in a test
+// does, a new goroutine makes the remaining calls.
 func (l *Log) run() {
 	exited := true
 	defer func() {
@@ -58,13 +58,15 @@ func (l *Log) run() {
 	}
 }
 
-// survive makes a call and drops its panic, which nobody could recover from here.
+// survive makes a call and drops its panic, from which the program could not recover on this
+// goroutine.
 func survive(call func()) {
 	defer func() { _ = recover() }()
 	call()
 }
 
-// Call queues a call. It never blocks, and may be used with locks held.
+// Call queues a call, or drops it if too many are waiting. It never blocks, and may be used
+// with locks held.
 func (l *Log) Call(call func()) {
 	select {
 	case l.calls <- call:
@@ -79,7 +81,7 @@ func (l *Log) Warn(message string, args ...any) {
 	}
 }
 
-// Close makes the queued calls and ends the goroutine. It waits for a second at the most: a
+// Close makes the queued calls and ends the goroutine. It waits for at most a second, as a
 // callback may block, or may itself have called Close. Later calls are dropped.
 func (l *Log) Close(clk clock.Clock) {
 	close(l.done)

@@ -28,16 +28,20 @@ var (
 	errElsewhere  = errors.New("says the key has moved: a Cluster needs a *redis.ClusterClient")
 )
 
-// answer gives a call the vote that the node's reply stands for, and its Observer the rest of
-// the reply. It reports whether the node gave a plain answer.
+// answer gives a call the vote of the node, and the call's Observer the decoded reply. It
+// reports false if the node gave no vote.
 //
 // A vote needs positive evidence: after a failed handshake go-redis returns the error for the
-// batch while each command's own error is nil and its value empty. ineligible is why the
-// node's votes do not count; nil if they do.
+// batch, while each command's own error is nil and its value empty. ineligible is the reason
+// why the node's votes do not count; nil if they do.
 func answer(c *call, cmd *wireCmd, batchErr, ineligible error) (ok bool) {
 	op, err := c.Op(), cmd.Err()
 	if op.Entry != nil && op.Observer != nil && op.Kind != protocol.Release && (Denied(err) || cmd.form.script != &protocol.QueueScript) {
-		op.Observer.QueueDenied(c.Node(), err)
+		denied := err
+		if !Denied(err) {
+			denied = nil // it did so earlier
+		}
+		op.Observer.QueueDenied(c.Node(), denied)
 	}
 	if err == nil {
 		if r, ok := cmd.decode(op, ineligible); ok {
@@ -62,8 +66,9 @@ func answer(c *call, cmd *wireCmd, batchErr, ineligible error) (ok bool) {
 	case permanent(err):
 		c.Fail(shown)
 	case errs.Answered(err), neverSent(err):
-		// The node did not execute it: it is loading, a replica by now, busy, out of memory,
-		// does not accept our password or grant us the right, … A release stays pending.
+		// The node did not execute the command: it is loading, a replica by now, busy or out of
+		// memory, or it does not accept our password or grant us the right. A release stays
+		// pending.
 		c.Unsent(shown)
 	default:
 		shown = endpoint.Plain(shown)
@@ -75,7 +80,7 @@ func answer(c *call, cmd *wireCmd, batchErr, ineligible error) (ok bool) {
 	return false
 }
 
-// decode returns what the node's reply to op means.
+// decode decodes the node's reply to op.
 func (w *wireCmd) decode(op *protocol.Operation, ineligible error) (protocol.Reply, bool) {
 	if w.text != nil {
 		return protocol.DecodeSet(string(w.text.Bytes()), ineligible)
@@ -95,23 +100,25 @@ func cast(c *call, r protocol.Reply) {
 	}
 }
 
-// Moved reports a Cluster's reply that another of its shards has the key.
+// Moved reports whether err is a Cluster's reply that another of its shards has the key.
 func Moved(err error) bool { return errs.Says(err, "MOVED") }
 
 func noScript(err error) bool { return errs.Says(err, "NOSCRIPT") }
 
-// permanent reports a server's answer that will be the same next time: it is about the
-// server's version or configuration file, or about data that is not ours. Passwords and
-// rights change while both sides run, so a refusal for them keeps a delivery pending.
+// permanent reports whether err is a server's reply that will be the same next time. Such a
+// reply is about the server's version or configuration file, or about data that is not ours.
+// Passwords and rights change while both sides run, so a refusal for them keeps a delivery
+// pending.
 func permanent(err error) bool {
 	return errs.Says(err, "WRONGTYPE") || errs.Says(err, "ERR unknown command")
 }
 
-// unauthenticated reports that a connection will never be of use: the server does not know
-// the user at its other end, and go-redis authenticates on a new connection alone.
+// unauthenticated reports whether err makes a connection useless: the server does not know the
+// user at its other end, and go-redis authenticates only on a new connection.
 func unauthenticated(err error) bool { return errs.Says(err, "NOAUTH") }
 
-// Denied reports that a server does not let us do what a script does.
+// Denied reports whether err is a server's reply that a script, or a command in it, is unknown
+// or not permitted.
 func Denied(err error) bool {
 	if err == nil || !errs.Answered(err) {
 		return false
@@ -124,7 +131,7 @@ func Denied(err error) bool {
 	return false
 }
 
-// neverSent reports that a command did not leave: there was no connection.
+// neverSent reports whether err means that a command was not sent, as there was no connection.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrClosed) ||

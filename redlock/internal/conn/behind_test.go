@@ -21,11 +21,11 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
-// forgetful is a client's hook under which a server does not do some commands of the first
-// batch: because it does not know their scripts, as if it had lost them and other clients
-// had brought it those of the other commands in between; or because it fails.
+// forgetful is a client's hook that makes some commands of the first batch fail. Either the
+// server does not know their scripts, as if it had lost all scripts and other clients had
+// brought some back in the meantime, or it fails for a moment.
 type forgetful struct {
-	undone uint // bit i: command i
+	undone uint // bit i: command i fails
 	fails  bool
 	over   bool
 }
@@ -65,8 +65,8 @@ func (f *forgetful) forget(cmds []redis.Cmder) {
 	f.over = f.over || scripts > 0
 }
 
-// gated is a carrier that keeps its first batch until the gate opens, and then drops it:
-// all calls that were submitted behind it are one batch.
+// gated is a carrier that keeps its first batch until the gate opens, and then fails it. All
+// calls that were submitted meanwhile are one batch.
 type gated struct {
 	*pinned
 	kept, gate chan struct{}
@@ -153,10 +153,10 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 	group.Close(time.Hour)
 }
 
-// A server can lose its scripts, and learn some of them again from other clients in the
-// middle of a batch. Whichever calls of a batch it does not know then, in the end nothing
-// is there but what the same calls in their order leave: no key of ours and no queue entry.
-// So it is where a server fails for a moment, and calls are repeated behind later ones.
+// A server can lose its scripts, and get some of them again from other clients in the middle of
+// a batch. Whichever of a batch's scripts it lacks then, in the end neither our key nor our
+// queue entry is left, as if all calls had been executed in their order. The same holds if a
+// server fails for a moment, and calls are repeated behind later ones.
 func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
 	const theirs = "0123456789abcdef key"
 	server := miniredis.RunT(t)
@@ -215,7 +215,7 @@ func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
 }
 
 // A server that lost its scripts while a connection was open gets them again with the batch
-// that finds out, and later batches need nothing but the hash.
+// that notices it. Later batches send only the hash.
 func TestAServerThatLostItsScriptsGetsThemAgain(t *testing.T) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})

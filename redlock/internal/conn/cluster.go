@@ -14,11 +14,10 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
-// cluster carries commands to a Redis Cluster that acts as one node: each key
-// has one master there. It pins a connection to each shard that is in use and
-// sends the shards' parts of a batch side by side. A key's commands always go
-// to the same shard, so their order holds; a slot that moves breaks it as a
-// broken connection does.
+// cluster carries commands to a Redis Cluster that acts as one node: each key has one master
+// there. It pins a connection to each shard that is in use, and sends the shards' parts of a
+// batch side by side. A key's commands always go to the same shard, so they keep their order. A
+// slot that moves breaks the order, as a broken connection does.
 type cluster struct {
 	client *redis.ClusterClient
 	cfg    Config
@@ -40,10 +39,10 @@ func (c *cluster) Carry(ctx context.Context, batch []*call) {
 	if len(moved) == 0 {
 		return
 	}
-	// MOVED means not executed: ask the new master, once, when the client has
-	// learned who that is. ReloadState only begins to; until it has ended the
-	// old master may be named again, and then the vote fails.
-	// Connections to masters that have lost the slot are given back.
+	// MOVED means that the command was not executed. So the new master is asked, once.
+	// ReloadState only begins to look it up: until that has ended the client may return the old
+	// master again, and then the vote fails. Rest gives back the connections, also those to
+	// masters that have lost the slot.
 	c.client.ReloadState(ctx)
 	c.Rest()
 	for _, call := range c.carry(ctx, moved) {
@@ -63,8 +62,8 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 		}
 		master, err := MasterOf(ctx, c.client, call.Op().NodeKey.(string))
 		if err != nil {
-			// Nobody could be asked who the masters are: it will not be
-			// different for the next key, and may take as long again.
+			// No server could name the masters. It would be the same for the next key, and may
+			// take as long again.
 			lost = errs.Scrub(err, "")
 			call.Unsent(lost)
 			continue
@@ -102,9 +101,9 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 	return moved
 }
 
-// forget gives up the masters that the Cluster does not have any more, unless the batch is
-// for them. It runs before the lane connects to a new master. So the connections are at most
-// those to the Cluster's masters and to the masters of one batch.
+// forget drops the connections to masters that the Cluster does not have any more, unless the
+// batch is for them. It runs before the lane connects to a new master. So there are at most the
+// connections to the Cluster's masters and to the masters of one batch.
 func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
 	masters, err := MastersOf(ctx, c.client)
 	if err != nil {
@@ -131,8 +130,8 @@ func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
 	}
 }
 
-// MastersOf lists the masters that the client knows the Cluster to have. It sends nothing, as
-// the client has just looked a master up, and it takes some milliseconds.
+// MastersOf returns the masters of the Cluster, as far as the client knows. It sends nothing,
+// as the client has just looked up a master, and it takes some milliseconds.
 func MastersOf(ctx context.Context, client *redis.ClusterClient) (map[*redis.Client]bool, error) {
 	masters := map[*redis.Client]bool{}
 	for _, tag := range slot.Tags() {
@@ -145,7 +144,8 @@ func MastersOf(ctx context.Context, client *redis.ClusterClient) (map[*redis.Cli
 	return masters, nil
 }
 
-// MasterOf never panics: a server's own words about its Cluster are input too.
+// MasterOf returns the client of the master that has a key. A server's description of its
+// Cluster is input too: if go-redis panics on it, MasterOf returns ErrGarbled.
 func MasterOf(ctx context.Context, client *redis.ClusterClient, key string) (m *redis.Client, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -155,16 +155,17 @@ func MasterOf(ctx context.Context, client *redis.ClusterClient, key string) (m *
 	return client.MasterForKey(ctx, key)
 }
 
-// Rest gives the connections back.
+// Rest gives the connections back to their pools.
 func (c *cluster) Rest() {
 	for _, conn := range c.conns {
 		conn.rest()
 	}
 }
 
-// besides are the clients for ears, by the masters' own. Lane and ears meet here. The lane
-// makes a master's entry before it pins a connection to the master, and the entry stays for
-// as long as that connection does; see Beside. An ear keeps the client that it got.
+// besides holds the clients for subscriptions, by the client of each master. The lane and the
+// subscriptions share it. The lane makes a master's entry before it pins a connection to the
+// master, and the entry stays for as long as that connection does; see Beside. A subscription
+// keeps the client that it got.
 type besides struct {
 	mu      sync.Mutex
 	clients map[*redis.Client]*redis.Client

@@ -10,15 +10,15 @@ import (
 )
 
 // A lane keeps a connection to each shard of a Cluster, which it gets from the shard's own
-// client. The hooks of that client see every command; those that were added to the
-// ClusterClient itself see none. Most only watch. One that changes keys would be missed:
-// clients with it and clients without it would each hold a key of their own.
+// client. The hooks of that client see every command; the hooks of the ClusterClient itself see
+// none. Most hooks only watch. But one that changes keys would miss the keys of locks: this
+// client, and a client whose hook sees them, would each hold a key of their own.
 
 var errKeyHook = errors.New("has a hook of its own that changes a command's key: its hooks do not see the commands " +
 	"of locks; add it to the shards' clients with OnNewNode, or use Config.KeyPrefix")
 
 // changesKeys reports whether a hook of the ClusterClient itself changes the key of SET. It
-// sends a command through the hooks, the last of which keeps it from being sent.
+// passes a command to the hooks, the last of which keeps it from being sent.
 func changesKeys(client *redis.ClusterClient) bool {
 	stop := &stopHook{}
 	client.AddHook(stop)
@@ -41,7 +41,7 @@ func changesKeys(client *redis.ClusterClient) bool {
 }
 
 // stopHook stops the commands whose context carries it. go-redis cannot remove a hook.
-type stopHook struct{ _ byte } // not of size 0: two of them must differ
+type stopHook struct{ _ byte } // not of size 0, so that two hooks have different addresses
 
 func (s *stopHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
-// watchDials calls f after each dial of the client with its error, or nil, until
-// stop is called. A client gets one hook of ours for its lifetime, however often
-// it is watched: go-redis can add hooks but not remove them.
+// watchDials calls f after each dial of the client with its error, or nil, until stop is
+// called. A client gets one such hook for its lifetime, however often it is watched: go-redis
+// can add hooks but not remove them.
 func watchDials(client *redis.Client, f func(error)) (stop func()) {
 	id := weak.Make(client)
 	known, loaded := dialWatches.LoadOrStore(id, &dialWatch{})
@@ -29,7 +29,7 @@ func watchDials(client *redis.Client, f func(error)) (stop func()) {
 // dialWatches holds the hooks by client, without keeping a client alive.
 var dialWatches sync.Map // weak.Pointer[redis.Client] → *dialWatch
 
-// dialWatch is a go-redis hook that only listens to dials.
+// dialWatch is a go-redis hook that only observes dials.
 type dialWatch struct {
 	mu    sync.Mutex
 	next  int
@@ -52,7 +52,7 @@ func (w *dialWatch) add(f func(error)) (remove func()) {
 	}
 }
 
-// DialHook tells everybody who watches how the dial went.
+// DialHook passes the error of each dial, or nil, to all watchers.
 func (w *dialWatch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
@@ -73,10 +73,10 @@ func (w *dialWatch) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook stays out of the way of commands.
+// ProcessHook leaves commands alone.
 func (w *dialWatch) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-// ProcessPipelineHook stays out of the way of pipelines.
+// ProcessPipelineHook leaves pipelines alone.
 func (w *dialWatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }

@@ -10,35 +10,35 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
-// greeting is what a lane says before a batch where it is not sure of the connection. As
-// nothing of the batch is sent before it is answered, a greeting that fails may be
+// greeting returns the command that a lane sends before a batch if it is not sure of the
+// connection. Nothing of the batch is sent before the reply, so a greeting that fails may be
 // repeated on another connection. It is HELLO without arguments, which changes nothing and
-// which every user may send. Any answer will do, an error too.
+// which every user may send. Any reply will do, even an error.
 func greeting() redis.Cmder { return newQuestion(nil, "hello") }
 
-// idleTooLong is for how long a lane may rest before it no longer trusts what the pool
-// gives it. Load balancers and firewalls drop connections that were idle for half a minute
-// or more, most without telling either end.
+// idleTooLong is how long a lane may rest before it no longer trusts the connections of the
+// pool. Load balancers and firewalls drop connections that were idle for half a minute or more,
+// most without telling either end.
 const idleTooLong = 10 * time.Second
 
-// negotiates reports whether the client's connections negotiate maintenance notifications,
-// until a server refuses them. go-redis then writes to the client's options, under a lock
-// of which each Conn has another. The options are read as WithTimeout copies them, under
-// the client's own lock.
+// negotiates reports whether the client's connections negotiate maintenance notifications. If a
+// server refuses them, go-redis writes to the client's options, under a lock that each Conn has
+// for itself. So the options are read from a copy, which WithTimeout makes under the client's
+// own lock.
 func negotiates(client *redis.Client) bool {
 	opt := Beside(client).Options()
 	m := opt.MaintNotificationsConfig
 	return opt.Protocol == 3 && m != nil && m.Mode != maintnotifications.ModeDisabled
 }
 
-// greet makes sure of the connection before a batch, where there is reason to. After an
-// error nothing of the batch was sent.
+// greet tests the connection before a batch, if there is reason to. After an error nothing of
+// the batch was sent.
 func (p *pinned) greet(ctx context.Context) error {
-	if p.garbled {
+	if p.panicked {
 		if err := p.probe(ctx); unanswered(err) && !neverSent(err) {
 			return err
 		}
-		p.garbled = false
+		p.panicked = false
 	}
 	if p.negotiate {
 		// The client itself makes the first connection, and writes to its options under
@@ -48,18 +48,19 @@ func (p *pinned) greet(ctx context.Context) error {
 		}
 		p.negotiate = false
 	}
-	if p.doubtful {
-		p.doubtful = false
+	if p.mayBeDropped {
+		p.mayBeDropped = false
 		return p.revive(ctx)
 	}
 	return nil
 }
 
-// revive finds a connection that answers. The pool may have several dead ones.
+// revive finds a connection that answers, or returns the error of the last that did not. The
+// pool may have several dead ones.
 func (p *pinned) revive(ctx context.Context) error {
 	clk := p.check.clock
 	began := clk.Now()
-	first, cancel := context.WithTimeout(ctx, p.patience/2) // for clients that heed it
+	first, cancel := context.WithTimeout(ctx, p.patience/2) // for clients that heed deadlines
 	err := p.conn.Process(first, greeting())
 	cancel()
 	for tries := p.client.PoolStats().IdleConns + 1; tries > 0; tries-- {
@@ -76,11 +77,11 @@ func (p *pinned) revive(ctx context.Context) error {
 	return nil
 }
 
-// probe has a client of its own connect. go-redis panics on a garbled handshake, and a
-// connection of the pool is then lost for good: that must not go on until the
-// application's client has none left.
+// probe connects with a client of its own. go-redis panics on a panicked handshake, and the pool
+// then loses a connection for good. That must not go on until the application's client has none
+// left.
 func (p *pinned) probe(ctx context.Context) error {
-	opt := *Beside(p.client).Options() // a copy
+	opt := *Beside(p.client).Options()
 	opt.PoolSize, opt.MinIdleConns, opt.PipelinePoolSize = 1, 0, -1
 	opt.MaxRetries, opt.DialerRetries = -1, 1
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -21,11 +21,11 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
-// Config is what the connections of all nodes share.
+// Config is the configuration that the connections of all nodes share.
 type Config struct {
 	NodeTimeout time.Duration
 	Clock       clock.Clock
-	KeyPrefix   string // of the identity records
+	KeyPrefix   string // the prefix of identity records' keys
 }
 
 // Node is one of the N masters.
@@ -38,8 +38,8 @@ type Node struct {
 	cluster *cluster // nil: the node is a single server
 }
 
-// NewNode makes a Node of a client, or reports why that client cannot be one. It contacts
-// nobody. Identify must be called before the first operation.
+// NewNode makes a Node of a client. It returns an error that says why a client cannot be a
+// node. It sends nothing. Identify must be called before the first operation.
 func NewNode(client redis.UniversalClient, cfg Config) (n *Node, err error) {
 	// A client that was not made by its constructor has no options to read.
 	defer func() {
@@ -80,25 +80,26 @@ func NewNode(client redis.UniversalClient, cfg Config) (n *Node, err error) {
 	}
 }
 
-// errStreaming refuses a client: go-redis panics when a Conn of it connects, as a Conn has no
-// subscription to the credentials, and the connection is then lost to the pool for good.
+// errStreaming refuses a client with streaming credentials. go-redis panics when a Conn of the
+// client connects, as a Conn has no subscription to the credentials. The pool then loses the
+// connection for good.
 var errStreaming = errors.New("has a StreamingCredentialsProvider, with which go-redis cannot keep a connection for " +
 	"one user of the client: use CredentialsProviderContext, and ConnMaxLifetime if credentials expire")
 
-// ErrEndless refuses a client: a lane waits for a silent node as long as its client does.
-// go-redis has no way to give a Conn another timeout and keep the client's hooks, one of which
-// may change keys.
+// ErrEndless refuses a client without a read timeout: a lane waits for a silent node as long as
+// its client does. go-redis has no way to give a Conn another timeout and keep the client's
+// hooks, one of which may change keys.
 var ErrEndless = errors.New("has no ReadTimeout: set one, or leave the field at 0 for go-redis' default")
 
 // Address returns the address of a client's server for messages.
 func Address(opt *redis.Options) string {
 	if opt.Addr == "FailoverClient" {
-		return "sentinel-managed master" // go-redis does not tell its name
+		return "sentinel-managed master" // go-redis does not reveal its address
 	}
 	return opt.Addr
 }
 
-// Identify gives the Node what is known of the servers at its addresses.
+// Identify sets the function that returns the voter.Server at an address of the node.
 func (n *Node) Identify(server func(addr string) *voter.Server) {
 	if n.cluster != nil {
 		n.cluster.server = server
@@ -118,8 +119,7 @@ func (n *Node) WatchDials(unreachable func(error), reachable func()) (stop func(
 	return n.server.watchDials(unreachable, reachable)
 }
 
-// Client returns the client for subscriptions to a single server, and Cluster that of a
-// Cluster; one of them is nil.
+// Client returns the client for subscriptions to a single server; nil for a Cluster.
 func (n *Node) Client() *redis.Client {
 	if n.server == nil {
 		return nil
@@ -135,8 +135,8 @@ func (n *Node) Cluster() *redis.ClusterClient {
 	return n.cluster.client
 }
 
-// Held returns how many connections to a Cluster's masters the lane holds, and how many
-// clients for subscriptions there are.
+// Held returns how many connections to a Cluster's masters the lane holds, and how many clients
+// for subscriptions there are. The node must be a Cluster.
 func (n *Node) Held() (connections, clients int) {
 	return len(n.cluster.conns), len(n.cluster.beside.clients)
 }
@@ -144,22 +144,22 @@ func (n *Node) Held() (connections, clients int) {
 // BesideMaster returns the client for subscriptions to a master of the Cluster; see Beside.
 func (n *Node) BesideMaster(master *redis.Client) *redis.Client { return n.cluster.beside.of(master) }
 
-// Beside returns a client for subscriptions, with the same pools and options of its own.
-// go-redis writes to a client's options when its server does not know maintenance
-// notifications, and guards them with a lock of which each Conn has another. So Beside must be
-// called before the lane takes its Conn of the client.
+// Beside returns a client for subscriptions, with the pools of client, and options of its own.
+// If the server does not know maintenance notifications, go-redis writes to a client's options,
+// under a lock that each Conn has for itself. So Beside must be called before the lane takes
+// its Conn of the client.
 func Beside(client *redis.Client) *redis.Client {
 	return client.WithTimeout(client.Options().ReadTimeout)
 }
 
-// server carries operations to a single server, over one connection. It takes that from the
-// client's pool for the first batch, and keeps it until it breaks or the lane rests.
+// server carries operations to a single server, over one connection. It takes the connection
+// from the client's pool for the first batch, and keeps it until it breaks or the lane rests.
 type server struct {
 	client     *redis.Client
 	cfg        Config
 	sharing    bool // the client has no connection to spare
 	conn       *pinned
-	connecting atomic.Bool // the batch under way has to get a connection first
+	connecting atomic.Bool // the batch under way needs a new connection
 }
 
 // Carry implements quorum.Carrier.
@@ -174,13 +174,13 @@ func (s *server) Carry(ctx context.Context, batch []*call) {
 	}
 }
 
-// Rest gives the connection back.
+// Rest gives the connection back to its pool.
 func (s *server) Rest() { s.conn.rest() }
 
 func (s *server) watchDials(unreachable func(error), reachable func()) (stop func()) {
 	return watchDials(s.client, func(err error) {
 		switch {
-		case err == nil: // a subscription's dial or the application's, too
+		case err == nil: // the dial may be a subscription's, or the application's
 			s.connecting.Store(false)
 			reachable()
 		case s.connecting.Load():

@@ -13,25 +13,25 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
-// pinned is one connection out of a client's pool, taken for a while. What breaks
-// is not replaced in silence, so no command is on the wire twice.
+// pinned is one connection out of a client's pool, taken for a while. A connection that breaks
+// is not replaced silently, so no command is sent twice.
 type pinned struct {
 	client   *redis.Client
 	patience time.Duration   // Config.NodeTimeout
 	conn     *redis.Conn     // nil while it is not needed
-	taken    time.Time       // when it was, if the client limits its life
-	rested   time.Time       // when the last one was given back; zero: there was none
-	pipe     redis.Pipeliner // conn's, once there was a use for it
+	taken    time.Time       // when conn was taken, if the client limits its life
+	rested   time.Time       // when a connection was last given back; zero: never
+	pipe     redis.Pipeliner // conn's pipeline; nil until one is needed
 	wire     wire
 
 	useless bool // the server does not know the user at the other end of conn
 
 	check verification
 
-	// Why the next batch is preceded by a greeting.
-	negotiate bool // the client has yet to make its first connection itself
-	doubtful  bool // conn may have been dropped on the way while it was idle
-	garbled   bool // go-redis panicked on what came back
+	// Reasons to send a greeting before the next batch.
+	negotiate    bool // the client has yet to make its first connection itself
+	mayBeDropped bool // conn may have been dropped on the way while it was idle
+	panicked     bool // go-redis panicked on a reply
 }
 
 func pin(client *redis.Client, server *voter.Server, marker string, clk clock.Clock, patience time.Duration) *pinned {
@@ -41,12 +41,12 @@ func pin(client *redis.Client, server *voter.Server, marker string, clk clock.Cl
 	}
 }
 
-// take gets a connection, with the client's hooks, unless there is one; the dial
-// itself comes with the first command. The read timeout is the client's too: that
-// long a lane waits for a silent node, so that it sees a late grant.
+// take gets a connection, unless there is one, and reports whether it did. The dial itself
+// comes with the first command. The connection has the hooks and the read timeout of the
+// client: a lane waits that long for a silent node, so that it sees a late grant.
 func (p *pinned) take() (fresh bool) {
-	// A connection that is always in use would outlive ConnMaxLifetime, which the pool
-	// looks at when it gives one out. So the lane takes one anew ten times in that time.
+	// A connection that is always in use would outlive ConnMaxLifetime, which the pool checks
+	// only when it hands one out. So the lane takes its connection anew ten times in that time.
 	life := p.client.Options().ConnMaxLifetime
 	if p.conn != nil && life > 0 && p.now().Sub(p.taken) >= life/10 {
 		p.rest()
@@ -57,7 +57,7 @@ func (p *pinned) take() (fresh bool) {
 	if life > 0 {
 		p.taken = p.now()
 	}
-	p.doubtful = !p.rested.IsZero() && p.now().Sub(p.rested) >= idleTooLong
+	p.mayBeDropped = !p.rested.IsZero() && p.now().Sub(p.rested) >= idleTooLong
 	p.conn = p.client.Conn()
 	p.check.reconnected()
 	return true
@@ -65,17 +65,17 @@ func (p *pinned) take() (fresh bool) {
 
 func (p *pinned) now() time.Time { return p.check.clock.Now() }
 
-// rest gives the connection back to its pool, and the memory.
+// rest gives the connection back to its pool, and frees the memory.
 func (p *pinned) rest() {
 	if p.conn != nil {
-		_ = p.conn.Close() // the pool's now, either way
+		_ = p.conn.Close() // the pool has it now, either way
 		p.conn, p.pipe, p.rested = nil, nil, p.now()
 		p.wire = wire{loaded: p.wire.loaded, sharded: p.wire.sharded, plain: p.wire.plain}
 	}
 }
 
-// drop gives a connection up that broke, or whose server said something strange:
-// the next one may be to a server that was restarted.
+// drop gives up a connection that broke, or whose server replied with something unexpected: the
+// next one may be to a server that was restarted.
 func (p *pinned) drop() {
 	p.rest()
 	p.check.reconnected()
@@ -83,10 +83,10 @@ func (p *pinned) drop() {
 	clear(p.wire.loaded)
 }
 
-// quit closes a connection on which the server wants a password that go-redis does not
-// send any more, instead of giving it back: the pool takes it for a good one, and credentials
-// that the client gets later would never be used. The server closes it at QUIT, and that
-// nothing can be read after it tells the pool.
+// quit closes a connection on which the server wants a password, which go-redis sends only on a
+// new one. Given back, it would look good to the pool, and credentials that the client gets
+// later would never be used. The server closes the connection at QUIT. The pool sees that, as
+// no reply to the next command can be read.
 func (p *pinned) quit(ctx context.Context) {
 	if !p.useless {
 		return
@@ -98,16 +98,15 @@ func (p *pinned) quit(ctx context.Context) {
 	})
 }
 
-// exchange sends the batch over the connection and answers its calls, but for
-// those that a Cluster shard sent elsewhere. If anything but plain answers came
-// back it drops the connection.
+// exchange sends the batch over the connection and answers its calls. It returns the calls that
+// a Cluster shard redirected. If any other call got no vote, it drops the connection.
 func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call) {
 	ok := false
-	// go-redis panics on a reply that claims an absurd length. It takes its
-	// connection out of use first; for us such a node has said nothing.
+	// go-redis panics on a reply that claims an absurd length. It takes its connection out of
+	// use first. Such a reply counts as none.
 	defer func() {
 		if e := recover(); e != nil {
-			ok, elsewhere, p.garbled = false, nil, true
+			ok, elsewhere, p.panicked = false, nil, true
 			for _, c := range batch {
 				c.Lose(errs.Scrub(fmt.Errorf("%w: %v", ErrGarbled, e), c.Op().Value))
 			}
@@ -126,8 +125,8 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	var unknown []*call
 	ok, unknown, elsewhere = p.roundTrip(ctx, batch)
 	if len(unknown) > 0 && ok {
-		// The server lost its scripts while we were connected. It is sent them whole now,
-		// with each call: so it cannot lose some in between again.
+		// The server lost its scripts while we were connected. Now each call carries its script
+		// whole, so the server cannot lose some in between again.
 		clear(p.wire.loaded)
 		p.wire.whole = true
 		var again, more []*call
@@ -141,18 +140,18 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	return elsewhere
 }
 
-// behind lists what a batch has to be asked again: the calls whose script the server did
-// not have, and, behind those that make a key or a queue entry, the calls that remove it.
-// These were done too early, so they are repeated in their order, and what is left is what
-// the batch in its order would have left. Nothing else may be repeated: an acquisition that
-// was refused could be granted now, and nobody would know.
+// behind returns the calls of a batch that must be sent again: the calls whose script the
+// server did not have, and, behind those that make a key or a queue entry, the calls that
+// remove it. The latter were executed too early. Repeated in their order, all these leave what
+// the batch in its order would have left. Nothing else may be repeated: an acquisition that was
+// refused could be granted now, and its caller would not know.
 //
-// A call that removes something may be done twice, and its first answer stands. A call that
-// was refused in between may have been refused for nothing. A wait's last call needs no
-// repetition for the sake of a protocol.Enqueue: one that is sent after it leaves; see
-// [wireCmd.fill].
+// A call that removes something may be executed twice, and its first answer stands. A call in
+// between may have been refused needlessly. A wait's last call need not be repeated because of
+// a protocol.Enqueue: an Enqueue that is sent after it gives up the entry; see [wireCmd.fill].
 func behind(unknown, batch []*call) (again []*call) {
-	values, queued := map[string]bool{}, map[any]bool{} // values of keys, and keys with a queue entry of ours
+	// The values whose keys are made again, and the keys whose queue entries are.
+	values, queued := map[string]bool{}, map[any]bool{}
 	for _, c := range batch {
 		switch op := c.Op(); {
 		case len(unknown) > 0 && unknown[0] == c:
@@ -169,8 +168,8 @@ func behind(unknown, batch []*call) (again []*call) {
 	return again
 }
 
-// roundTrip is one pipeline. unknown are the calls whose script the server does
-// not have.
+// roundTrip sends the batch in one pipeline. unknown are the calls whose script the server does
+// not have, and elsewhere those that a Cluster shard redirected. It answers all others.
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
 	p.wire.recover(p.check.clock)
@@ -217,11 +216,11 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			ok = answer(c, cmd, err, ineligible) && ok
 		}
 	}
-	if mark := p.check.remark(); ok && mark != nil {
-		err := p.conn.Process(ctx, mark) // callers have left
+	if mark := p.check.correctRecord(); ok && mark != nil {
+		err := p.conn.Process(ctx, mark) // after the batch is answered: no caller waits for it
 		ok = err == nil || errs.Answered(err)
 	}
-	if ok { // otherwise the connection is dropped, and go-redis may be at it still
+	if ok { // otherwise the connection is dropped, and go-redis may still use the commands
 		p.wire.reset()
 	}
 	return ok, unknown, elsewhere

@@ -16,26 +16,26 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
-// verification is what is known of the server at the other end of a connection.
+// verification holds what is known of the server at the other end of a connection.
 type verification struct {
 	server *voter.Server
 	clock  clock.Clock
-	marker string         // the key of the node's marker; empty: it has none
-	met    voter.Identity // what the server last said, maybe on an earlier connection; zero: nothing yet
+	marker string         // the key of the node's identity record; empty: it has none
+	met    voter.Identity // by its last report, maybe on an earlier connection; zero: none yet
 
-	asked bool         // since it was due
-	sent  time.Time    // when it was last asked
-	at    time.Time    // when it was asked what it has answered; zero: it has not, or the answer was no good
-	voter quorum.Voter // the server by its answer; zero while that is not known
-	err   error        // why the server did not say who it is, though it may the next time
-	write string       // what is to be written to the marker
+	asked bool         // false: the next batch must ask
+	sent  time.Time    // when the server was last asked
+	at    time.Time    // when the question of the last valid answer was sent; zero: none
+	voter quorum.Voter // the server, by its answer; zero: unknown
+	err   error        // why the server did not identify itself, if it may do so the next time
+	write string       // the identity record that is to be written; empty: none
 
-	questions []question // those of the batch under way
-	seen      voter.Info // what they were answered
+	questions []question // the questions of the batch under way
+	seen      voter.Info // the answers to them
 }
 
-// question is a command in front of a batch. Like all of ours it is sent once, or a
-// silent redial would hide the server that it is about. Its answer may be of any type.
+// question is a command in front of a batch. Like all commands of this package it is sent once:
+// after a silent redial another server could answer it. Its answer may be of any type.
 type question struct {
 	*redis.Cmd
 	take func(answer any) error
@@ -47,7 +47,7 @@ func newQuestion(take func(any) error, args ...any) question {
 	return question{redis.NewCmd(context.Background(), args...), take}
 }
 
-// now is when what is sent now is sent, for who has to know.
+// now returns the time if the guard is on, and otherwise zero, as nothing needs it then.
 func (v *verification) now() (t time.Time) {
 	if v.server.Guard().On() {
 		t = v.clock.Now()
@@ -67,8 +67,8 @@ func (v *verification) due(now time.Time) bool {
 	}
 }
 
-// ask puts the questions in front of the batch: who are you, and with the guard also
-// whose replica you were, and what the marker says by your clock.
+// ask puts the questions in front of the batch: the server's run id and, with the guard, its
+// replication, the identity record and the time by its clock.
 func (v *verification) ask(w *wire) {
 	v.sent = v.now()
 	v.seen = voter.Info{}
@@ -87,44 +87,46 @@ func (v *verification) ask(w *wire) {
 	}
 }
 
-// remark is the command that writes the marker, if that was wrong, for behind the batch.
-// If it gets lost, the next verification finds it wrong again.
-func (v *verification) remark() (cmd redis.Cmder) {
+// remark returns the command, to be sent after the batch, that writes the identity record; nil
+// if the record is right. If the command gets lost, the next verification finds the record
+// wrong again.
+func (v *verification) correctRecord() (cmd redis.Cmder) {
 	if v.write == "" {
 		return nil
 	}
 	args := []any{"set", v.marker, v.write}
 	if !voter.Dated(v.write) {
-		args = append(args, "nx") // somebody may have come with a time
+		args = append(args, "nx") // another client may have written one with a date
 	}
 	v.write = ""
 	return newQuestion(nil, args...)
 }
 
-// heard takes the answers, which are there before those of the batch: batchErr is that
-// of a batch that has none.
+// heard reads the answers, which come before those of the batch. batchErr is the error of the
+// whole batch.
 func (v *verification) heard(batchErr error) {
 	defer func() { v.questions = v.questions[:0] }()
 	v.asked, v.at, v.voter, v.err = true, time.Time{}, quorum.Voter{}, nil
 	read := v.clock.Now()
 	for _, q := range v.questions {
 		answer, err := q.Result()
-		// A server that is busy, or refuses a password that is being changed, may do what
-		// comes behind the question. Its votes do not count until it has said who it is, as
-		// it may be another node's server too. One that never answers the question keeps
-		// its votes: a user without the right to INFO, or a proxy.
+		// A server that is busy, or refuses a password that is being changed, may still do what
+		// comes behind the question. Its votes do not count until it has identified itself, as
+		// it may be another node's server too. Without the guard, a server that never answers
+		// the question keeps its votes: its user may lack the right to INFO, or it may be
+		// behind a proxy.
 		if passing(err) {
 			v.asked, v.err = false, errs.Scrub(err, "")
 		}
 		switch {
 		case errors.Is(err, redis.Nil):
-			err = q.take("") // no marker; anything else has something to say
+			err = q.take("") // no identity record; no other answer is nil
 		case err == nil && answer == nil && batchErr != nil:
 			err = errs.Scrub(batchErr, "") // a failed handshake leaves each command as it was
 		case err == nil:
 			err = q.take(answer)
 		case errs.Says(err, "WRONGTYPE"):
-			err = q.take("") // it is no marker
+			err = q.take("") // the key holds no identity record
 		case errs.Says(err, "NOPERM"), errs.Says(err, "ERR unknown command"):
 			err = forbidden{q.Name(), errs.Scrub(err, "")}
 		default:
@@ -135,27 +137,27 @@ func (v *verification) heard(batchErr error) {
 			return
 		}
 	}
-	// The answer may have been under way for long: the server is believed to be the same
-	// from when it was asked. See voter.Server.Met.
+	// The answer may have been under way for long, so the server is believed to be the same
+	// from when the question was sent. See voter.Server.Met.
 	v.at, v.voter = v.sent, unique.Make(v.seen.Run)
 	if before := v.met; before.Run != "" && v.seen.Follows(before) {
 		v.server.Replaced()
 	}
 	v.met = v.seen.Identity
 	only, record := v.server.Met(v.seen, v.sent, read)
-	v.asked = only // who is listed twice is asked each time, as that may end
+	v.asked = only // a duplicate is asked each time, as it may cease to be one
 	if v.marker != "" {
 		v.write = record
 	}
 }
 
-// reconnected makes the next batch ask for the server's identity. The address may lead to
-// another server than it did on the connection before, however that ended.
+// reconnected makes the next batch ask for the server's identity. The new connection may lead
+// to another server than the one before, however that ended.
 func (v *verification) reconnected() {
 	v.asked, v.at, v.voter, v.err = false, time.Time{}, quorum.Voter{}, nil
 }
 
-// passing reports a server's refusal that ends by itself.
+// passing reports whether err is a server's refusal that ends by itself.
 func passing(err error) bool {
 	for _, prefix := range []string{"BUSY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "WRONGPASS", "NOAUTH"} {
 		if errs.Says(err, prefix) {
@@ -165,7 +167,8 @@ func passing(err error) bool {
 	return false
 }
 
-// text takes an answer that is a string.
+// text makes a reader of any answer from a reader of strings. It returns ErrNoIdentity for an
+// answer that is no string.
 func text(take func(string) error) func(any) error {
 	return func(answer any) error {
 		s, ok := answer.(string)
@@ -176,7 +179,7 @@ func text(take func(string) error) func(any) error {
 	}
 }
 
-// forbidden is a server's refusal to say who it is.
+// forbidden is the error of a server that does not permit a question.
 type forbidden struct {
 	command string
 	cause   error

@@ -12,36 +12,35 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// wireCmd is a command as go-redis takes it. It is sent at most once: go-redis
-// sends a command again after a lost connection; a SET NX that was executed the
-// first time then finds our own key and takes it for somebody else's
-// (go-redis#2985).
+// wireCmd is a command for go-redis that is sent at most once. By default go-redis sends a
+// command again after a lost connection. If the first SET NX was executed, the second would
+// find our own key and take it for another client's (go-redis#2985).
 //
-// It is filled anew for each use, all of its arguments and its reply, as the hooks of
-// a caller's client may have changed them. The value is an argument by pointer, which
-// go-redis writes as the string it is, and which no hook prints.
+// All of its arguments and its reply are set anew for each use, as the hooks of a caller's
+// client may have changed them. The value is an argument by pointer, which go-redis writes as
+// the string it is, and which no hook prints.
 type wireCmd struct {
 	redis.Cmder
 	form   form
-	text   *redis.ZeroCopyStringCmd // of a SET
-	number *redis.Cmd               // of a script; any type, so that a string is not taken for a number
-	args   []any                    // go-redis' own
+	text   *redis.ZeroCopyStringCmd // of a SET; otherwise nil
+	number *redis.Cmd               // of a script; any type: a string must not pass for a number
+	args   []any                    // the arguments of text or number
 
-	verb, script any // a script by its hash, or whole
-	keys         any // int: how many
+	verb, script any // of a script: EVALSHA and the hash, or EVAL and the text
+	keys         any // int: the number of keys
 	value, old   string
 
-	buf [8]byte // room for the text
+	buf [8]byte // for the reply of a SET
 }
 
-// RetryDenied is the pause after which a server is asked again for what it did not permit.
+// RetryDenied is the pause before a client tries again what a server did not permit.
 const RetryDenied = time.Minute
 
-// form is which arguments a command has.
+// form describes the arguments of a command.
 type form struct {
 	script *protocol.Script // nil: SET
 	keys   int
-	args   int // others
+	args   int // without the keys
 }
 
 var (
@@ -53,15 +52,15 @@ var (
 	formForce        = form{&protocol.ForceScript, 2, 4}
 	formTry          = form{&protocol.QueueScript, 3, 6}
 	formTryFence     = form{&protocol.QueueScript, 4, 8}
-	formStand        = form{&protocol.QueueScript, 3, 4} // and leave
+	formEnqueue      = form{&protocol.QueueScript, 3, 4} // for a Dequeue and a Probe too
 	formInspect      = form{&protocol.InspectScript, 2, 0}
 	actions          = [...]any{protocol.Acquire: "try", protocol.TopUp: "try", protocol.Enqueue: "enqueue", protocol.Dequeue: "dequeue", protocol.Probe: "enqueue"}
 )
 
 func (*wireCmd) NoRetry() bool { return true }
 
-// String is for hooks. Unlike go-redis' it has no reply, as that to an inspection is
-// somebody's value.
+// String is for hooks. Unlike go-redis' own it omits the reply, as the reply to an inspection
+// contains a lock's value.
 func (w *wireCmd) String() string { return strings.TrimSpace(fmt.Sprintln(w.args...)) }
 
 func newSet() *wireCmd {
@@ -82,7 +81,8 @@ func newScriptCall(f form, whole bool) *wireCmd {
 	return c
 }
 
-// fill makes it c's, with no reply. On a server of a Cluster who waits has another name.
+// fill sets the arguments for c, and clears the reply. On a server of a Cluster the sender has
+// another name in the queue.
 func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 	w.value = c.Value
 	w.SetErr(nil)
@@ -115,11 +115,11 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 			a[2], a[3] = c.Entry.NameOn(sharded), c.Entry.Ticket
 		}
 		a[0], a[1] = c.Queue.Flag, &w.value
-		if c.Value == "" && c.Entry != nil { // there is nothing to give back, and a key may be empty
+		if c.Value == "" && c.Entry != nil { // nothing to delete, and a key may be empty
 			w.value = c.Entry.Name.(string)
 		}
 	case &protocol.ForceScript:
-		w.old = protocol.BrokenMessage(c.Value) // which no hook is to print either
+		w.old = protocol.BrokenMessage(c.Value) // which no hook may print either
 		a[0], a[1], a[2], a[3] = c.Queue.Flag, &w.value, protocol.BrokenChannel(c.NodeKey.(string), sharded), &w.old
 		a[4] = "0"
 		if c.Foreign {
@@ -135,16 +135,16 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 		}
 		a[0], a[1], a[2], a[3] = actions[c.Kind], c.Entry.NameOn(sharded), c.Entry.Ticket, &w.old
 		if c.Kind == protocol.Enqueue && c.Entry.Waiter.Left(c.Entry.Number) {
-			a[0] = actions[protocol.Dequeue] // or our entry would come behind the call that removes it
+			a[0] = actions[protocol.Dequeue] // or the entry would come after its removal
 		}
 		w.old = c.Entry.Old
-		if w.form != formStand {
+		if w.form != formEnqueue {
 			a[4], a[5] = &w.value, c.TTL
 		}
 	}
 }
 
-// clear forgets whom it was filled for.
+// clear removes the arguments and the reply.
 func (w *wireCmd) clear() {
 	w.value, w.old = "", ""
 	clear(w.args)
@@ -153,23 +153,23 @@ func (w *wireCmd) clear() {
 	}
 }
 
-// wire is the commands of one connection, kept for its next batches: made anew
-// for each operation they would be most of its garbage. They belong to the
-// goroutine that carries the batch.
+// wire holds the commands of one connection, and reuses them for its next batches: new commands
+// for each operation would be most of its garbage. Only the goroutine that carries the batch
+// uses them.
 type wire struct {
-	cmds []*wireCmd    // those of the batch
-	out  []redis.Cmder // the same for go-redis, behind what asks who the server is
+	cmds []*wireCmd    // the commands of the batch
+	out  []redis.Cmder // the same for go-redis, after the questions about the server's identity
 
-	sets, releases, forces, farewells, extends, proposals, tries, stands, inspections shelf
+	sets, releases, forces, queuedReleases, extends, proposals, tries, enqueues, inspections shelf
 
-	loaded  map[string]bool // hashes of the scripts that the server was given
-	whole   bool            // every script is sent whole all the same
-	sharded bool            // it is one of a Cluster's
-	plain   time.Time       // when it did not let us queue; zero: it does
-	again   bool            // that is long ago
+	loaded  map[string]bool // hashes of the scripts that the server was sent
+	whole   bool            // every script is sent whole, also those in loaded
+	sharded bool            // the server belongs to a Cluster
+	plain   time.Time       // when the server last denied us the queue; zero: it permits it
+	again   bool            // RetryDenied has passed since plain
 }
 
-// shelf holds commands of one kind; the first ones are in use.
+// shelf holds commands of one kind, of which the first are in use.
 type shelf struct {
 	made []*wireCmd
 	used int
@@ -194,7 +194,8 @@ func (w *wire) encode(batch []*call) {
 	}
 }
 
-// recover has a server asked again, now and then, for what it did not let us do.
+// recover makes the batch try the queue again if the server denied it longer than RetryDenied
+// ago.
 func (w *wire) recover(clk clock.Clock) {
 	w.again = !w.plain.IsZero() && clk.Now().Sub(w.plain) >= RetryDenied
 }
@@ -207,14 +208,14 @@ func (w *wire) reset() {
 	clear(w.cmds)
 	clear(w.out)
 	w.cmds, w.out = w.cmds[:0], w.out[:0]
-	for _, s := range []*shelf{&w.sets, &w.releases, &w.forces, &w.farewells, &w.extends, &w.proposals, &w.tries, &w.stands, &w.inspections} {
+	for _, s := range []*shelf{&w.sets, &w.releases, &w.forces, &w.queuedReleases, &w.extends, &w.proposals, &w.tries, &w.enqueues, &w.inspections} {
 		s.used = 0
 	}
 }
 
-// command is one for c. A Redlock has a fence for each of its locks or for none, so
-// the calls on a shelf are all of one form. Where we cannot queue a try is an ordinary
-// attempt, and an Enqueue or a Dequeue only gives back.
+// command returns a command for c. A Redlock has a fence for each of its locks or for none, so
+// all commands on a shelf have the same form. If the server denies us the queue, an Acquire is
+// an ordinary attempt, and an Enqueue, Dequeue or Probe is a release of c.Value.
 func (w *wire) command(c *protocol.Operation) *wireCmd {
 	queued, fenced := c.Entry != nil && w.plain.IsZero(), c.Fence != nil
 	if c.Kind == protocol.Acquire && c.Entry != nil && w.again {
@@ -228,7 +229,7 @@ func (w *wire) command(c *protocol.Operation) *wireCmd {
 		return w.script(&w.extends, formExtend)
 	case protocol.Release:
 		if queued {
-			return w.script(&w.farewells, formReleaseLeave)
+			return w.script(&w.queuedReleases, formReleaseLeave)
 		}
 	case protocol.ForceRelease:
 		return w.script(&w.forces, formForce)
@@ -236,7 +237,7 @@ func (w *wire) command(c *protocol.Operation) *wireCmd {
 		return w.script(&w.inspections, formInspect)
 	case protocol.Enqueue, protocol.Dequeue, protocol.Probe:
 		if queued {
-			return w.script(&w.stands, formStand)
+			return w.script(&w.enqueues, formEnqueue)
 		}
 	case protocol.Acquire, protocol.TopUp:
 		switch {
@@ -252,9 +253,9 @@ func (w *wire) command(c *protocol.Operation) *wireCmd {
 	return w.script(&w.releases, formRelease)
 }
 
-// script sends a script whole for the first time, as the server may not know it,
-// and by its hash from then on. To learn that from the server's error would cost a
-// round trip, during which later commands of the batch overtake.
+// script returns a call of a script. The first one carries the whole script, as the server may
+// not know it, and later ones its hash. To learn from the server's error that a script is
+// missing would cost a round trip, during which later commands of the batch overtake the call.
 func (w *wire) script(from *shelf, f form) *wireCmd {
 	if w.whole || !w.loaded[f.script.SHA1] {
 		if w.loaded == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// calls are n calls of an operation, as a lane hands them to its connection.
+// calls returns n calls of an operation, as a lane hands them to its connection.
 func calls(t *testing.T, n int, op protocol.Operation) (batch []*call) {
 	g := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{take{&batch}}, clock.System(), 200*time.Millisecond)
 	for range n {
@@ -23,7 +23,7 @@ func calls(t *testing.T, n int, op protocol.Operation) (batch []*call) {
 	return batch
 }
 
-// take is a carrier that only remembers what it was given.
+// take is a carrier that only records its calls.
 type take struct{ calls *[]*call }
 
 func (c take) Carry(_ context.Context, batch []*call) {
@@ -35,15 +35,14 @@ func (c take) Carry(_ context.Context, batch []*call) {
 
 func (take) Rest() {}
 
-// A command that is used again has nothing of its last use, neither arguments nor a
-// reply that could be taken for this one's: after a failed handshake go-redis leaves
-// every command as it was.
+// A reused command keeps nothing of its last use, neither arguments nor a reply that could be
+// taken for the new one: after a failed handshake go-redis leaves every command as it was.
 func TestACommandIsUsedAgainAsNew(t *testing.T) {
 	var w wire
 	set := calls(t, 1, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	release := calls(t, 1, protocol.Operation{Kind: protocol.Release, NodeKey: "one", Value: "mine", Queue: protocol.QueueOf("one")})
 	extend := calls(t, 1, protocol.Operation{Kind: protocol.Extend, NodeKey: "one", Value: "mine", TTL: int64(10)})
-	w.encode(append(release, extend...)) // the scripts go whole for the first time
+	w.encode(append(release, extend...)) // the first calls carry the whole scripts
 
 	batch := append(append(set, release...), extend...)
 	w.reset()
@@ -84,8 +83,8 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 	assert.Equal(t, []any{"set", "one", &w.cmds[0].value, "nx", "px", int64(10)}, w.cmds[0].Args())
 }
 
-// However many batches a connection carries, it keeps as many commands as the
-// largest had.
+// A connection keeps only as many commands as its largest batch had, however many batches it
+// carries.
 func TestAConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
 	var w wire
 	batch := calls(t, 3, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})

@@ -1,5 +1,5 @@
-// Package errs holds what all rooms of package redlock need to word an error: sentinels,
-// texts without the package's prefix, and a server's words without secrets.
+// Package errs words the errors of package redlock and of its internal packages: sentinels,
+// texts without the package's prefix, and servers' messages without secrets.
 package errs
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// These are redlock.ErrHeld and so on, which say what each means.
+// Package redlock exports these as redlock.ErrHeld and so on, and documents each there.
 var (
 	Held          error = Sentinel("held by another client")
 	NotHeld       error = Sentinel("no longer held")
@@ -28,8 +28,8 @@ type Sentinel string
 
 func (s Sentinel) Error() string { return prefix + string(s) }
 
-// Inline wraps an error of the package for the middle of a message: it prints without the
-// package's prefix.
+// Inline wraps an error of the package for the middle of a message: the result prints without
+// the package's prefix.
 func Inline(err error) error { return inline{err} }
 
 type inline struct{ error }
@@ -45,21 +45,22 @@ func Text(err error) string {
 	return strings.TrimPrefix(err.Error(), prefix)
 }
 
-// Op reports why an operation on a key failed without an answer from any node.
+// Op returns the error of an operation on a key that failed without an answer from any node.
 func Op(op, key string, cause error) error {
 	return fmt.Errorf(prefix+"%s %q: %w", op, Short(key), Inline(cause))
 }
 
-// Scrub makes an error of a node fit to be shown. Servers quote the arguments of a command
-// that they do not know, passwords and lock values among them: these are cut. An error that
-// matches an ended context loses its type, or it would be taken for the caller's own.
+// Scrub removes secrets, such as value, from a node's error. Servers quote the arguments of an
+// unknown command, which may be passwords or lock values: these are cut. An error that matches
+// an ended context loses its type, as it would be taken for the end of the caller's own
+// context.
 func Scrub(err error, value string) error {
 	msg := err.Error()
 	clean := msg
 	if i := strings.Index(clean, "with args"); i >= 0 {
 		clean = strings.TrimRight(clean[:i], " ,")
 	}
-	// This finds other commands' values too, and values that were cut: nothing else in a
+	// This also removes values of other commands, and truncated values: nothing else in a
 	// server's message looks like a UUID.
 	clean = uuidLike().ReplaceAllLiteralString(clean, "…")
 	if value != "" {
@@ -71,12 +72,12 @@ func Scrub(err error, value string) error {
 	return err
 }
 
-// uuidLike is compiled on first use, as a program that ends soon would pay for it too.
+// uuidLike is compiled on first use, so that a program that ends soon does not pay for it.
 var uuidLike = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]*`)
 })
 
-// Short cuts a key for a message: a key may be a megabyte.
+// Short shortens a key for a message, as a key may be a megabyte.
 func Short(key string) string {
 	const enough = 100
 	if len(key) <= enough {
@@ -85,8 +86,8 @@ func Short(key string) string {
 	return key[:enough] + "…"
 }
 
-// Answered reports whether err is a server's own reply, so that the command was not left
-// half-way on the connection.
+// Answered reports whether err is a server's own reply. If so, no command was left half-way on
+// the connection.
 func Answered(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

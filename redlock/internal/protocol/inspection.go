@@ -10,16 +10,16 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
-// Seen is what inspect.lua replies about a key.
+// Seen is the decoded reply of inspect.lua about a key.
 type Seen struct {
 	Value   *string       // nil: the key is free
 	TTL     time.Duration // 0 if the key is free, negative if it does not expire
-	Waiting int           // entries in the queue; -1 if the user may not look
-	Fence   int64         // 0 if there is none; -1 if the user may not look
+	Waiting int           // entries in the queue; -1 if the user may not read it, or it is no queue
+	Fence   int64         // 0 if there is none; -1 if the user may not read it, or it is no token
 }
 
 // OtherTypeError reports that the key is of another type than a lock's.
-type OtherTypeError struct{ kind string } // as TYPE names it; "": not known
+type OtherTypeError struct{ kind string } // the type as TYPE names it; "" if unknown
 
 func (e *OtherTypeError) Error() string {
 	return "has " + e.Name() + " under this key, which is not a lock"
@@ -39,8 +39,8 @@ func (e *OtherTypeError) Name() string {
 
 var typeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{1,20}$`) })
 
-// decodeInspection decodes the reply of inspect.lua. A node whose votes do not count has told
-// the truth all the same, unless it has told it as another node.
+// decodeInspection decodes the reply of inspect.lua. It accepts the reply of a node whose votes
+// do not count, unless the node is a duplicate of another.
 func decodeInspection(reply any, ineligible error) (r Reply, ok bool) {
 	seen, other, ok := parseInspection(reply)
 	switch {
@@ -54,7 +54,7 @@ func decodeInspection(reply any, ineligible error) (r Reply, ok bool) {
 	return Reply{Vote: quorum.Granted, Seen: &seen}, true
 }
 
-// otherType replaces the value of a key of another type.
+// otherType is the value in the reply if the key is of another type.
 const otherType = 1
 
 func parseInspection(reply any) (s Seen, other *OtherTypeError, ok bool) {

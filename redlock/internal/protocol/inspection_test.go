@@ -10,7 +10,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
-// What a node says is input: only what inspect.lua can say is taken for an answer.
+// A node's reply is input: only a reply that inspect.lua can give is accepted.
 func TestDecodeInspection(t *testing.T) {
 	op := Operation{Kind: Inspect}
 	decode := func(reply any) (Reply, bool) { return op.Decode(&InspectScript, reply, nil) }

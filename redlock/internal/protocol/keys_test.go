@@ -9,8 +9,8 @@ import (
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
-// No client's lock is stored under a name under which another client's nodes keep an
-// identity record, a fence, a queue or its flag, whatever both clients' prefixes are.
+// No lock's key is also the key of another client's identity record, fence, queue or flag,
+// whatever both clients' prefixes are.
 func TestNoKeyMeetsWhatAnotherClientKeeps(t *testing.T) {
 	prefixes := []string{
 		"", "r", "redlock", "redlock:", "redlock:fence:", "redlock:fence:{", "redlock:fence::", "redlock:queue", "redlock:queue:",
@@ -22,7 +22,7 @@ func TestNoKeyMeetsWhatAnotherClientKeeps(t *testing.T) {
 		"redlock:fence:{a}", "redlock:queue:{a}", "redlock:queued:{a}", "redlock:guard:{a}", "guard:{a}", "lock:fence:{a}",
 	}
 	type client struct{ prefix, key string }
-	kept := map[string]string{} // what is kept under a name
+	kept := map[string]string{} // the purpose of each name
 	keep := func(name, what string) {
 		before := kept[name]
 		require.True(t, before == "" || before == what, "%q is both %s and %s", name, before, what)

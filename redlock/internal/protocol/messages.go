@@ -11,7 +11,7 @@ import (
 type Wake struct {
 	NodeKey string
 	Ticket  int64
-	Second  bool // the waiter is second: it is told so that it looks if the first one is dead
+	Second  bool // the waiter is second in the queue, and must look in case the first one is dead
 }
 
 // ParseWake parses a message. It reports false for one that no script of this library sent.
@@ -23,7 +23,7 @@ func ParseWake(message string) (w Wake, ok bool) {
 	return w, err == nil && key != ""
 }
 
-// Digest stands for a lock's value, and does not reveal it.
+// Digest identifies a lock's value without revealing it.
 type Digest [16]byte
 
 // DigestOf returns the digest of a lock's value.
@@ -33,8 +33,8 @@ func DigestOf(value string) Digest {
 }
 
 const (
-	// brokenChannel is where nodes report that a lock was broken. It is no Redlock's own
-	// channel: their ids are hexadecimal.
+	// brokenChannel is the channel on which nodes report that a lock was broken. It is no
+	// Redlock's own channel, as the ids of those are hexadecimal.
 	brokenChannel = "broken"
 	brokenWord    = "broken " // precedes the digest
 )
@@ -49,14 +49,14 @@ func BrokenChannel(nodeKey string, sharded bool) string {
 	return brokenChannel
 }
 
-// BrokenMessage is the message that ForceRelease has deleted the key with this value.
+// BrokenMessage returns the message that ForceRelease has deleted the key with this value.
 func BrokenMessage(value string) string {
 	d := DigestOf(value)
 	return brokenWord + hex.EncodeToString(d[:])
 }
 
-// ParseBroken parses a message that a lock was broken. broken reports that it is one of this
-// kind, ok that it holds a digest.
+// ParseBroken parses a message that a lock was broken. broken reports whether the text is such
+// a message, and ok whether its digest is valid.
 func ParseBroken(message string) (d Digest, broken, ok bool) {
 	text, broken := strings.CutPrefix(message, brokenWord)
 	if !broken || len(text) != hex.EncodedLen(len(d)) {

@@ -1,6 +1,6 @@
-// Package protocol is what a client says to a node, and what the node's replies mean:
-// operations on a key, the Lua scripts that carry them out, the names of the keys, and the
-// decoding of replies. It does no I/O and holds no state.
+// Package protocol defines the messages between a client and a node: operations on a key, the
+// Lua scripts that carry them out, the names of the keys, and the decoding of replies. It does
+// no I/O and holds no state.
 package protocol
 
 import (
@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
 const (
-	// Acquire takes the key: SET NX PX, propose.lua with fencing, queue.lua with an entry.
+	// Acquire takes the key: with SET NX PX, with propose.lua if there is a fence, or with
+	// queue.lua if there is a queue entry.
 	Acquire Kind = iota
 	// TopUp takes the key of a held lock on a node that lacks it, as Acquire does.
 	TopUp
@@ -25,11 +26,11 @@ const (
 	// CleanUp deletes the key after a failed attempt (release.lua). It is granted if the
 	// client's key is certainly gone.
 	CleanUp
-	// Enqueue deletes what an attempt left, and asks for a queue entry (queue.lua).
+	// Enqueue deletes the key that an attempt left, and asks for a queue entry (queue.lua).
 	Enqueue
-	// Dequeue deletes what an attempt left, and gives the queue entry up (queue.lua).
+	// Dequeue deletes the key that an attempt left, and gives up the queue entry (queue.lua).
 	Dequeue
-	// Probe asks whether a node answers and its vote counts (queue.lua). It changes nothing.
+	// Probe asks whether a node answers and its vote counts (queue.lua). It takes nothing.
 	Probe
 	// ForceRelease deletes another client's key (force.lua). It is granted as CleanUp is.
 	ForceRelease
@@ -37,7 +38,7 @@ const (
 	Inspect
 )
 
-// String is the name of the operation in errors and traces.
+// String returns the name of the operation in errors and traces.
 func (k Kind) String() string {
 	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect"}[k]
 }
@@ -48,30 +49,30 @@ func (k Kind) Takes() bool { return k == Acquire || k == TopUp }
 // deletesForCertain reports whether the operation is granted once the key is certainly gone.
 func (k Kind) deletesForCertain() bool { return k == CleanUp || k == ForceRelease || k.queues() }
 
-// queues reports whether the operation is about a queue entry alone.
+// queues reports whether the operation concerns the queue and does not take the key.
 func (k Kind) queues() bool { return k == Enqueue || k == Dequeue || k == Probe }
 
-// Operation is one operation on a key, the same for every node. What becomes an argument of a
-// command is in an interface, so that it is allocated once and not for each node.
+// Operation is one operation on a key, the same for every node. The arguments of a command are
+// in interfaces, so that they are allocated once and not for each node.
 type Operation struct {
 	Kind    Kind
 	Key     string // as the caller names it
 	NodeKey any    // string: as the nodes name it
-	Value   string // the lock's; for a ForceRelease the one to delete
+	Value   string // the lock's value; for a ForceRelease the value to delete
 	TTL     any    // int64: milliseconds
 	Fence   *Fence // nil: without fencing
 	Queue   *Queue // nil: the operation does not concern the queue
 	Entry   *Entry // the sender in the queue; nil: none
 	Foreign bool   // a ForceRelease also deletes a key that does not expire
 
-	Observer Observer // nil: nobody needs the replies besides the votes
+	Observer Observer // nil: only the votes are needed
 }
 
 // String names the operation without its value.
 func (o *Operation) String() string { return fmt.Sprintf("%s %q", o.Kind, o.Key) }
 
-// Removes returns the value whose key the operation deletes whenever it is executed; "" if
-// there is none.
+// Removes returns the value whose key the operation deletes when it is executed; "" if there is
+// none.
 func (o *Operation) Removes() string {
 	switch o.Kind {
 	case Release, CleanUp, ForceRelease:
@@ -87,35 +88,36 @@ func (o *Operation) Leaves() bool {
 	return o.Entry != nil && (o.Kind == Dequeue || o.Kind == Release)
 }
 
-// Fence is what an operation needs for a fencing token.
+// Fence holds the arguments of an operation for a fencing token.
 type Fence struct {
-	Key       any // string: the fence's own key, in the slot of the lock's
-	Token     any // int64: the one proposed, or, for a held lock, its own
+	Key       any // string: the fence's key, in the slot of the lock's key
+	Token     any // int64: the token that is proposed; for a held lock its own
 	Retention any // int64: milliseconds
 
 	Read time.Time // when the clock was read for the token
 }
 
 const (
-	// MaxToken is the highest token that Lua, whose numbers are doubles, still tells from
-	// the next. As microseconds it is the year 2255.
+	// MaxToken is the highest token that Lua, whose numbers are doubles, distinguishes from the
+	// next. As microseconds it is the year 2255.
 	MaxToken = 1<<53 - 1
-	// MinToken is such that no refusal, which is a fence not below it, reads as the 1 of a
-	// grant.
+	// MinToken is the lowest token. A node that refuses a token replies with its fence, which
+	// is not below the token. So no refusal reads as the 1 of a grant.
 	MinToken = 2
 )
 
 // Entry identifies the sender in a key's queue.
 type Entry struct {
-	Waiter    Waiter // whose entry it is; nil: the sender takes no entry
+	Waiter    Waiter // the wait that has the entry; nil: the sender takes no entry
 	Name      any    // string: the sender's name on a single server: its channel and the key
 	ShardName any    // string: the same on a shard of a Cluster
-	Ticket    any    // string: a number
-	Number    int64  // the same; 0: no entry
-	Old       string // an earlier attempt's value, to be deleted first
+	Ticket    any    // string: the ticket
+	Number    int64  // the ticket as a number; 0: no entry
+	Old       string // the value of an earlier attempt, whose key is deleted first
 }
 
-// NoTicket is the ticket of a sender that takes no entry, and nothing from those who have one.
+// NoTicket is the ticket of a sender that takes no entry. It does not get a key for which
+// others wait.
 const NoTicket = "0"
 
 // NameOn returns the sender's name on a shard of a Cluster, or on a single server.
@@ -129,25 +131,25 @@ func (e *Entry) NameOn(sharded bool) any {
 // A Waiter is the wait that a queue entry belongs to.
 type Waiter interface {
 	// Left reports whether the nodes have been, or are being, told that the entry with this
-	// ticket is given up. An Enqueue that is sent after that must not make the entry anew.
+	// ticket is given up. An Enqueue that is sent after that must not make the entry again.
 	Left(ticket int64) bool
 }
 
-// An Observer hears what a node replies to an operation, besides its vote and before the vote
-// is counted. It is called on a lane's goroutine and must not block.
+// An Observer receives the replies to an operation, each before the node's vote is counted. It
+// is called on a lane's goroutine and must not block.
 type Observer interface {
-	// Replied reports a reply that was understood.
+	// Replied reports a reply that could be decoded.
 	Replied(node int, op *Operation, r Reply)
 	// QueueDenied reports that the node does not let the client queue; err is nil if the node
 	// said so earlier.
 	QueueDenied(node int, err error)
 }
 
-// Millis returns a time to live as nodes take it.
+// Millis converts a time to live to milliseconds.
 func Millis(d time.Duration) int64 { return int64(d / time.Millisecond) }
 
-// Duration converts milliseconds. It saturates: a node can have a key for longer than a
-// Duration can hold.
+// Duration converts milliseconds. It returns the longest Duration if they are more, as a node
+// can have a key for longer than that.
 func Duration(ms int64) time.Duration {
 	if ms > Millis(math.MaxInt64) {
 		return math.MaxInt64

@@ -2,17 +2,17 @@ package protocol
 
 import "github.com/quorumlock/redlock/quorum"
 
-// QueueReply is what queue.lua replies about a key and its queue.
+// QueueReply is the decoded reply of queue.lua about a key and its queue.
 type QueueReply struct {
 	State   QueueState
 	Changes int64 // milliseconds after which the state may change, or Unknown, or Missed
-	Ahead   int64 // how many entries are ahead of the sender's
+	Ahead   int64 // number of entries ahead of the sender's
 	Tail    int64 // the highest ticket in the queue
 	Fence   int64
-	Holder  int64 // a digest of the value that has the key; 0: none, or not told
+	Holder  int64 // a digest of the value that has the key; 0: none, or not reported
 }
 
-// QueueState is who can have a key.
+// QueueState says whether a key is free, and for which client.
 type QueueState int64
 
 const (
@@ -29,12 +29,12 @@ const (
 )
 
 const (
-	// Unknown is the Changes of a reply that cannot tell.
+	// Unknown is the Changes of a reply that does not know the time.
 	Unknown = -1
-	// moreDead is the Changes of a reply after which more dead entries are to be removed.
+	// moreDead is the Changes of a reply if more dead entries must be removed first.
 	moreDead = -2
-	// Missed is the Changes of a reply to an Enqueue that found entries that were woken and
-	// did not come.
+	// Missed is the Changes of a reply to an Enqueue that removed entries of waiters that were
+	// woken and did not come.
 	Missed = 1
 )
 
@@ -68,7 +68,7 @@ func (o *Operation) decodeQueue(reply any, ineligible error) (r Reply, ok bool) 
 	case q.State == StateGranted:
 		r = Reply{Vote: quorum.Granted}
 	case q.State == StateFenced && q.Fence >= MaxToken:
-		r = failed(ErrTokenEnd) // one such node must not make all others like it
+		r = failed(ErrTokenEnd) // a refusal would raise the other nodes' fences, too
 	case q.Fence >= MaxToken:
 		r = refused(0, ErrHeld) // as above
 	case q.State == StateFenced:

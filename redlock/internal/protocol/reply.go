@@ -7,16 +7,16 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
-// Reply is what a node's reply means.
+// Reply is a decoded reply of a node.
 type Reply struct {
 	Vote   quorum.Vote // Granted, Refused or Failed
-	Number int64       // of a refusal the node's fence; of a grant how the key was released, see Woke
+	Number int64       // of a refusal the fence; of a grant how the key was released, see Woke
 	Err    error       // why the vote is not Granted
 
 	MoreDead bool       // the queue has more dead entries than one script removes
 	Queued   bool       // the reply is queue.lua's, and Queue is set
-	Queue    QueueReply // what it says of the queue
-	Seen     *Seen      // of inspect.lua; otherwise nil
+	Queue    QueueReply // the reply of queue.lua
+	Seen     *Seen      // the reply of inspect.lua; otherwise nil
 }
 
 // Woke is the Number of a release that woke a waiter.
@@ -25,8 +25,8 @@ const Woke = 2
 // more is added to a release's reply if the key is free and more dead entries remain.
 const more = 4
 
-// A refusal is why a node refused. What one node found need not be what becomes of the
-// operation, so a QuorumError does not match its reason.
+// A refusal is the reason why one node refused. The operation may end for another reason, so a
+// QuorumError does not match the reasons of refusals.
 type refusal struct {
 	text   string
 	reason error
@@ -35,7 +35,7 @@ type refusal struct {
 func (e *refusal) Error() string { return e.text }
 func (e *refusal) Unwrap() error { return e.reason }
 
-// Why a node did not grant an operation.
+// The reasons why a node did not grant an operation.
 var (
 	ErrHeld     error = &refusal{"has somebody else's value", errs.Held}
 	ErrQueued   error = &refusal{"has others waiting for it", errs.Held}
@@ -45,7 +45,7 @@ var (
 )
 
 // DecodeSet decodes the reply to SET. It reports false for a reply that is no answer.
-// ineligible is why the node's vote does not count; nil if it does.
+// ineligible is the reason why the node's vote does not count; nil if it counts.
 func DecodeSet(reply string, ineligible error) (r Reply, ok bool) {
 	if reply != "OK" {
 		return r, false
@@ -64,9 +64,9 @@ func DecodeNil(ineligible error) Reply {
 // Decode decodes a script's reply to an operation. It reports false for a reply that is no
 // answer.
 //
-// ineligible is why the node's vote does not count; nil if it does. A grant to take or to
-// extend the key then fails. A reply that the node has lost or deleted a key holds all the
-// same.
+// ineligible is the reason why the node's vote does not count; nil if it counts. If it does
+// not, a grant to take or to extend the key fails. A reply that the node has lost or deleted a
+// key is valid all the same.
 func (o *Operation) Decode(script *Script, reply any, ineligible error) (r Reply, ok bool) {
 	switch script {
 	case &QueueScript:
@@ -106,7 +106,7 @@ func decodeProposal(number int64) Reply {
 	case number == 1:
 		return Reply{Vote: quorum.Granted}
 	case number >= MaxToken:
-		return failed(ErrTokenEnd) // one such node must not make all others like it
+		return failed(ErrTokenEnd) // a refusal would raise the other nodes' fences, too
 	case number <= -MaxToken:
 		return refused(0, ErrHeld)
 	case number <= 0:

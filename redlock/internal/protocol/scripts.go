@@ -27,7 +27,7 @@ var (
 	wakeText string
 )
 
-// The scripts. Each file says what its arguments and its reply are.
+// The scripts. Each file describes its arguments and its reply.
 var (
 	ReleaseScript = Script{including(wakeText, releaseText), "56bb556b36da84d98587d1f52e86107baaf46ce3"}
 	ForceScript   = Script{including(wakeText, forceText), "4ce7a4bf27f2bba2b685a18c0d33eb3e47d0db23"}
@@ -37,7 +37,7 @@ var (
 	InspectScript = Script{inspectText, "e8712ffe2f58848fa24c8445d68cec2a32df377e"}
 )
 
-// including puts wake.lua where a script asks for it: scripts cannot call each other.
+// including inserts wake.lua where a script includes it, as scripts cannot call each other.
 func including(wake, text string) string {
 	return strings.Replace(text, "--include wake.lua\n", wake, 1)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Case 23: the hashes are constants, since builds that enforce FIPS 140 panic on
-// SHA-1. A script that is edited needs its new hash: this test says which.
+// Case 23: the hashes are constants, since builds that enforce FIPS 140 panic on SHA-1. After
+// an edit of a script this test prints the new hash.
 func TestScriptHashesArePinned(t *testing.T) {
 	for name, s := range map[string]Script{"release.lua": ReleaseScript, "force.lua": ForceScript, "extend.lua": ExtendScript, "propose.lua": ProposeScript, "queue.lua": QueueScript, "inspect.lua": InspectScript} {
 		sum := sha1.Sum([]byte(s.Text))

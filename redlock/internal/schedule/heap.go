@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// due is when a task is due in one heap, and where it is there.
+// due records when a task is due in one heap, and the task's position there.
 type due struct {
 	time  time.Time
-	index int // in the heap, from 1; 0 when not in it
+	index int // position in the heap, from 1; 0: not in it
 }
 
-// timerHeap orders tasks by one of their times. Its exported methods are container/heap's.
+// timerHeap orders tasks by one of their times. Its exported methods implement heap.Interface.
 type timerHeap[T any] struct {
 	tasks []T
 	due   func(T) *due

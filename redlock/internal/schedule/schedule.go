@@ -47,18 +47,18 @@ type Scheduler[T any] struct {
 	ends     timerHeap[T]
 	renewals timerHeap[T]
 	renewing int       // renewals that have been started and are not done
-	full     bool      // as many as maxRenewing
-	armed    time.Time // what the timer is set for; zero: not set
+	full     bool      // a renewal is due that must wait, as maxRenewing are under way
+	armed    time.Time // the time that the timer is set for; zero: not set
 	stopped  bool
 }
 
 // Entry records when a task is due. Each task keeps one; only its Scheduler uses it.
 type Entry struct{ end, renewal due }
 
-// New makes a Scheduler and starts its goroutine, which Stop ends. entry returns the Entry
-// of a task. expire is called from the time that EndAt has set, and again until it has called
-// Remove or EndAt. renew is called once for each RenewAt, and must be followed by
-// RenewalDone. Neither callback may block.
+// New makes a Scheduler and starts its goroutine, which Stop ends. entry returns the Entry of a
+// task. expire is called once the time of EndAt has come, and again until it has called Remove
+// or EndAt. renew is called once for each RenewAt, and must be followed by RenewalDone. Neither
+// callback may block.
 func New[T any](clk clock.Clock, entry func(T) *Entry, expire func(task T, now time.Time), renew func(task T)) *Scheduler[T] {
 	s := &Scheduler[T]{
 		clock: clk, expire: expire, renew: renew,
@@ -86,7 +86,7 @@ func (s *Scheduler[T]) RenewAt(task T, t time.Time) {
 }
 
 // RenewBy moves the next renewal of a task to t if it is scheduled for later. It does nothing
-// to a task without a scheduled renewal, as while one is under way.
+// to a task without a scheduled renewal, such as one whose renewal is under way.
 func (s *Scheduler[T]) RenewBy(task T, t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,8 @@ func (s *Scheduler[T]) RenewBy(task T, t time.Time) {
 	}
 }
 
-// set changes a heap, and wakes the goroutine if it has to look sooner. The caller holds mu.
+// set changes a heap, and wakes the goroutine if t is before the time that the timer is set
+// for. The caller holds mu.
 func (s *Scheduler[T]) set(h *timerHeap[T], task T, t time.Time) {
 	if s.stopped {
 		return
@@ -107,7 +108,7 @@ func (s *Scheduler[T]) set(h *timerHeap[T], task T, t time.Time) {
 	}
 }
 
-// signal has the goroutine look again.
+// signal makes the goroutine look again for what is due.
 func (s *Scheduler[T]) signal() {
 	select {
 	case s.recheck <- struct{}{}:
@@ -134,8 +135,8 @@ func (s *Scheduler[T]) RenewalDone() {
 	}
 }
 
-// Stop ends the goroutine, after the callback that it is in, and returns the tasks that were
-// not removed. Nothing can be scheduled after it.
+// Stop ends the goroutine, after the callback that is under way, and returns the tasks that
+// were not removed. Later calls schedule nothing.
 func (s *Scheduler[T]) Stop() []T {
 	close(s.done)
 	s.running.Wait()
@@ -188,8 +189,8 @@ func (s *Scheduler[T]) run() {
 	}
 }
 
-// nextEnd returns a task that has to end. The task stays scheduled until the callback removes
-// it, so that Stop finds it.
+// nextEnd returns a task that has to end, or false. The task stays scheduled until the callback
+// removes it, so that Stop finds it.
 func (s *Scheduler[T]) nextEnd(now time.Time) (task T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +201,7 @@ func (s *Scheduler[T]) nextEnd(now time.Time) (task T, ok bool) {
 }
 
 // nextRenewal returns a task that has to be renewed, and takes it off the schedule. It returns
-// none while maxRenewing are under way.
+// false if there is none, or while maxRenewing are under way.
 func (s *Scheduler[T]) nextRenewal(now time.Time) (task T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,8 +217,8 @@ func (s *Scheduler[T]) nextRenewal(now time.Time) (task T, ok bool) {
 	return task, true
 }
 
-// arm returns what the timer must be set for, zero for nothing, and records it: a task that
-// is due later need not wake the goroutine.
+// arm returns and records the time for which the timer must be set; zero if nothing is
+// scheduled. A task that is due later need not wake the goroutine.
 func (s *Scheduler[T]) arm() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

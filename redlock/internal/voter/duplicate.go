@@ -17,7 +17,7 @@ func (g *Guard) findDuplicate(s *Server) {
 	before := s.duplicateOf
 	s.duplicateOf = nil
 	defer func() {
-		// In one step: others read the number without mu, and must not find a 0 in between.
+		// One step: others read the number without mu, and must not find a 0 in between.
 		switch {
 		case before == nil && s.duplicateOf != nil:
 			g.duplicates.Add(1)
@@ -68,7 +68,7 @@ func (g *Guard) Duplicate() error {
 	return nil
 }
 
-// duplicateError is why a server's vote does not count through a second node.
+// duplicateError is the reason why the vote of a duplicate does not count.
 type duplicateError struct{ other string }
 
 func (e duplicateError) Error() string { return "is the same server as " + e.other }

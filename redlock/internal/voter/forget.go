@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// KeepMasters is called with the addresses of a Cluster's masters when these change. It
-// forgets the servers behind the node that have not been among them for longer than a
-// quarantine lasts. So the Guard remembers the Cluster's masters, and the addresses that
-// masters left within the last quarantine.
+// KeepMasters is called with the addresses of a Cluster's masters when these change. It forgets
+// the servers behind the node that have not been among them for longer than a quarantine lasts.
+// So the Guard remembers the Cluster's masters, and the addresses that masters left within the
+// last quarantine.
 //
 // A server that comes to a forgotten address counts as one that is met for the first time. If
 // the address were remembered, the server would be quarantined unless it is the one that was
-// there before. That quarantine would be for what the earlier server granted while it was one
-// of the Cluster's masters, and all of that has expired by now. A quarantine of the earlier
-// server itself has ended too: it began within granularity of its last reply. Whether any
-// server behind the node was known stays recorded in behind, so that a promoted server does
-// not count at once for want of a remembered one.
+// there before. That quarantine would be for the keys that the earlier server granted while it
+// was one of the Cluster's masters, and all of them have expired by now. A quarantine of the
+// earlier server itself has ended too: it began within granularity of its last reply. Whether
+// any server behind the node was known stays recorded in behind. So a promoted server does not
+// count at once because no other is remembered.
 //
-// A server that another node's server is a duplicate of is kept until that one identifies
+// A server is kept while another node's server is its duplicate, until that one identifies
 // itself again.
 func (g *Guard) KeepMasters(node int, addrs map[string]bool) {
 	g.mu.Lock()

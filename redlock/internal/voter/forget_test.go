@@ -14,8 +14,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
-// guardOf is a guard of some nodes, and a way to meet a server of theirs that has been up
-// for an hour.
+// guardOf returns a Guard of some nodes, and a function that makes it meet a server that has
+// been up for an hour.
 func guardOf(period time.Duration, nodes int) (*Guard, func(node int, addr, run string, promoted bool) *Server) {
 	g := NewGuard(clock.System(), period, clock.Drift{}, nodes, asynclog.New(slog.New(slog.DiscardHandler)), nil)
 	return g, func(node int, addr, run string, promoted bool) *Server {
@@ -26,8 +26,9 @@ func guardOf(period time.Duration, nodes int) (*Guard, func(node int, addr, run 
 	}
 }
 
-// What an address that left the Cluster had granted is over before its record is forgotten.
-// Until then another server there is quarantined, and a promoted one for ever.
+// An address that left the Cluster is forgotten only when the keys that its server granted have
+// expired. Until then another server there is quarantined. A promoted server is quarantined at
+// any time.
 func TestGuardRemembersAnAddressThatLeftForAQuarantine(t *testing.T) {
 	const period = 10 * time.Second
 	for name, c := range map[string]struct {
@@ -56,8 +57,8 @@ func TestGuardRemembersAnAddressThatLeftForAQuarantine(t *testing.T) {
 	}
 }
 
-// An address that is the Cluster's again is remembered for another quarantine when it
-// leaves once more.
+// An address that returns to the Cluster is remembered for another quarantine when it leaves
+// once more.
 func TestGuardRemembersAnAddressThatCameBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 10 * time.Second
@@ -93,8 +94,8 @@ func TestGuardForgetsNoServerThatHasADuplicate(t *testing.T) {
 	})
 }
 
-// A server that is listed twice identifies itself again and again. An attempt that looks
-// meanwhile finds it each time.
+// A server that is listed twice identifies itself again and again. An attempt that checks
+// meanwhile finds the duplicate each time.
 func TestGuardFindsADuplicateWhileItIsMetAgain(t *testing.T) {
 	g, meet := guardOf(0, 2)
 	meet(0, "a", "run", false)

@@ -18,20 +18,20 @@ import (
 
 // Guard holds what is known of the servers behind all nodes.
 //
-// A server that restarted has broken its connections, and so has one whose address was given
-// to another. A lane pins its connection, and INFO goes in front of the first batch on each,
-// in the same pipeline. So no vote counts of a server that has not identified itself on that
-// very connection. A server that was demoted and promoted again can keep its connections.
-// Therefore an identity is believed for a limited time (Believed). Meanwhile a replica refuses
-// what it is asked, after which the lane takes another connection.
+// A server that restarts breaks its connections, and so does a server whose address is given to
+// another. A lane pins its connection, and INFO goes in front of the first batch on each, in
+// the same pipeline. So the votes of a server count only if it has identified itself on that
+// very connection. A server that is demoted and promoted again can keep its connections.
+// Therefore an identity is believed for a limited time (Believed). In between, a replica
+// refuses commands, after which the lane takes another connection.
 //
-// Why no second holder gets in: let a key have been granted, or extended, on a node at time
-// g, with a ttl of at most period, and let the node have lost it. The node's votes count again
-// no earlier than period after a time that is later than g: when the server started, or when
-// it took the other's place, both at the latest (Server.Met, Server.heed). By then the key
-// would have expired on the server that lost it. A vote counts by the time when its command
-// was sent, and the server executed it no earlier. The time is measured by this client's
-// clock, so the margin for drift is added.
+// Why no second holder gets in: let a key have been granted, or extended, on a node at time g,
+// with a ttl of at most period, and let the node have lost it. The node's votes count again no
+// earlier than period after a time that is later than g: when the server started, or when it
+// took the other's place, both at the latest (Server.Met, Server.heed). By then the key would
+// have expired on the server that lost it. A vote counts by the time when its command was sent,
+// and the server executed it no earlier. The time is measured by this client's clock, so the
+// margin for drift is added.
 //
 // A master that does not know that it was deposed goes on granting after g. Only its own
 // settings stop it, and period must then exceed the longest ttl by as much as that takes: see
@@ -43,51 +43,50 @@ type Guard struct {
 	log        *asynclog.Log
 	onReplaced func(node int, addr string)
 
-	duplicates atomic.Int32 // servers that another node reached first
+	duplicates atomic.Int32 // number of servers that are duplicates
 
 	mu     sync.Mutex
-	nodes  [][]*Server // those behind each node; more than one behind a Cluster
+	nodes  [][]*Server // the servers behind each node; more than one behind a Cluster
 	behind []bool      // whether a server behind the node was ever known, forgotten or not
 }
 
-// Believed is how long a connection's server is taken for the one that it identified itself
-// as, from when it was asked. A vote that is sent within that time is executed while its round
-// waits for it, which is NodeTimeout. A renewal waits for longer, but a server that forgot the
-// key does not grant it. So the guard misses a server that is demoted, loads another's data, is
-// promoted and votes within Believed and NodeTimeout, all on one connection. Redis can do that
-// in 19 ms, with repl-diskless-sync no. It takes REPLICAOF by hand: Sentinel closes all
-// connections when it changes a role. A question in front of each vote would find such a
-// server, for two more commands a vote. docs/operations.md says how to change roles by hand
-// instead.
+// Believed is how long an identity is believed, from when the server was asked for it. A
+// command that is sent within that time is executed while its round waits, which is for
+// NodeTimeout. A renewal waits longer, but a server that forgot the key does not grant it. So
+// the guard misses a server that is demoted, loads another's data, is promoted and votes, all
+// on one connection and within Believed and NodeTimeout. Redis can do that in 19 ms, with
+// repl-diskless-sync no. It takes REPLICAOF by hand: Sentinel closes all connections when it
+// changes a role. A question in front of each vote would find such a server, for two more
+// commands a vote. docs/operations.md describes how to change roles by hand instead.
 const Believed = time.Second
 
-// granularity is how much uptime_in_seconds may be too high: it is the difference of two
-// times in whole seconds.
+// granularity is the most by which uptime_in_seconds can be too high, as it is the difference
+// of two times in whole seconds.
 const granularity = time.Second
 
-// Server is what is known of the server at one address of a node. Its guard's mu guards its
-// fields.
+// Server holds what is known of the server at one address of a node. The mu of its guard guards
+// its fields.
 type Server struct {
 	guard *Guard
 	node  int
-	name  string // the node's, for messages
+	name  string // the node's name, for messages
 	addr  string
 
 	Info
 	known        bool
 	disconnected bool      // its connection broke, and no other was made yet
-	started      time.Time // at the latest
-	changed      time.Time // when it took another's place, at the latest; zero: never, as far as is known
-	void         record    // an identity record whose date is too early, from an earlier stay
+	started      time.Time // when it started, at the latest
+	changed      time.Time // when it took another's place, at the latest; zero: never, so far
+	void         record    // a record to ignore: its date is of an earlier stay, and too early
 	duplicateOf  *Server   // the same server behind another node, which has the vote
-	err          error     // why it could not be identified since; nil if it was
+	err          error     // why it did not identify itself when last asked; nil if it did
 	heard        time.Time // when its last reply was read
-	gone         time.Time // when the Cluster was found to have left it; zero: it has not
+	gone         time.Time // when it was found to be no longer a master of the Cluster; zero: it is
 }
 
-// NewGuard makes a Guard for so many nodes. period is Config.RestartGuard. onReplaced is called
-// from a lane, without locks, when it meets another server than before at an address, or the
-// same one after it was a replica.
+// NewGuard makes a Guard for this number of nodes. period is Config.RestartGuard. onReplaced is
+// called from a lane, without locks, when the lane meets another server than before at an
+// address, or the same one after it was a replica.
 func NewGuard(clk clock.Clock, period time.Duration, drift clock.Drift, nodes int, log *asynclog.Log, onReplaced func(node int, addr string)) *Guard {
 	return &Guard{
 		clock: clk, period: period, drift: drift, log: log, onReplaced: onReplaced,
@@ -119,12 +118,12 @@ func (s *Server) Guard() *Guard { return s.guard }
 func (s *Server) Node() int { return s.node }
 
 // Met records what a server reported about itself, in reply to questions that were sent and
-// whose replies were read at these times. only reports that no other node reaches the same
-// server. write is the identity record to write to the node, or "".
+// whose replies were read at these times. only reports that the server is no duplicate of
+// another node's. write is the identity record to write to the node, or "".
 //
-// The server answered between sent and read. A bound that must not be too early, such as when
-// a server started or took over, counts from read. A bound that must not be too late, such as
-// the time until when an identity is believed, counts from sent.
+// The server answered between sent and read. A bound that must not be too early, such as when a
+// server started or took over, counts from read. A bound that must not be too late, such as the
+// time until when an identity is believed, counts from sent.
 func (s *Server) Met(now Info, sent, read time.Time) (only bool, write string) {
 	g := s.guard
 	g.mu.Lock()
@@ -155,11 +154,11 @@ func (s *Server) Met(now Info, sent, read time.Time) (only bool, write string) {
 // address.
 func (s *Server) Replaced() { s.guard.onReplaced(s.node, s.addr) }
 
-// mayFollow reports whether a server that is met for the first time may have taken another
-// one's place since the longest ttl. It may if it was once a replica, or if the identity
-// record names another server, unless the record has the date of the takeover. Behind a
-// Cluster there is no record. There a former replica counts as new only beside a shard that is
-// or was known, or every client would wait for a quarantine when it starts.
+// mayFollow reports whether a server that is met for the first time may have replaced another
+// one within the longest ttl. It may if it was once a replica, or if the identity record names
+// another server, unless the record has the date of the takeover. Behind a Cluster there is no
+// record. There a former replica counts as new only beside a shard that is or was known, or
+// every client would wait for a quarantine when it starts.
 func (g *Guard) mayFollow(node int, now *Info) bool {
 	if now.now.IsZero() {
 		return now.promoted && g.behind[node]
@@ -176,8 +175,8 @@ func (s *Server) Unidentified(err error) {
 	s.err = err
 }
 
-// Eligibility returns why the votes of commands that were sent at that time do not count; nil
-// if they do.
+// Eligibility returns the reason why the votes of commands that were sent at that time do not
+// count; nil if they do.
 func (s *Server) Eligibility(sent time.Time) error {
 	g := s.guard
 	if !g.On() && g.duplicates.Load() == 0 {
@@ -222,7 +221,7 @@ func (s *Server) eligibility(sent time.Time) error {
 	return nil
 }
 
-// quarantine returns until when votes do not count. The caller holds mu.
+// quarantine returns the time until which votes do not count. The caller holds mu.
 func (s *Server) quarantine() time.Time {
 	began := s.started
 	if s.changed.After(began) {
@@ -237,8 +236,8 @@ func (g *Guard) span() time.Duration { return clock.Sum(g.period, g.drift.Of(g.p
 // why returns the reason for a quarantine. The caller holds mu.
 func (s *Server) why(now time.Time) string {
 	began, what := s.started.Add(-granularity), "restarted"
-	// A server that changed right after it started, and never was a replica, is the same
-	// server as before.
+	// A server that was met as a new one soon after it started, and was never a replica, is the
+	// same server as before.
 	if s.changed.After(s.started) && (s.promoted || s.changed.Sub(s.started) > s.guard.period) {
 		began, what = s.changed, "another server took over"
 	}
@@ -296,7 +295,7 @@ func (g *Guard) Status(node int, now time.Time) (all []Status) {
 
 var errReplica = errors.New("is a replica")
 
-// quarantined is why a vote does not count yet.
+// quarantined is the reason why a vote does not count yet.
 type quarantined struct {
 	left time.Duration
 	why  string

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Identity tells servers apart. A server keeps its run id until it restarts, and gets a new
+// Identity distinguishes servers. A server keeps its run id until it restarts, and gets a new
 // replication id when it is promoted.
 type Identity struct{ Run, Replication string }
 
@@ -27,15 +27,15 @@ type Info struct {
 	now    time.Time // by the server's clock; zero if it was not asked
 }
 
-// Follows reports whether the server has taken the place of the one with that identity, or
-// was a replica in between. The replication id alone does not tell: a master also gets a new
-// one when its first replica connects, for a backup perhaps, and when its backlog is freed an
-// hour after the last replica left. Those changes leave no second replication id.
+// Follows reports whether the server has taken the place of the one with that identity, or was
+// a replica in between. Another replication id alone does not show that: a master also gets a
+// new one when its first replica connects, for a backup perhaps, and when its backlog is freed
+// an hour after the last replica left. Those changes leave no second replication id.
 func (i *Info) Follows(before Identity) bool {
 	return before.Run != i.Run || before.Replication != i.Replication && i.promoted
 }
 
-// ErrNoIdentity reports a reply from which it cannot be seen which server sent it.
+// ErrNoIdentity reports a reply that does not identify its server.
 var ErrNoIdentity = errors.New("answers INFO without saying which server it is")
 
 // ReadServer reads the section "server" of INFO.

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// record is an identity record: a key on each node, protocol.RecordKey, that names the server there, and since
-// when it has been there. It tells a client what INFO does not: that another server was
-// there before. It is replicated like any key, so a promoted replica holds the record of the
-// server before it.
+// record is an identity record: a key on each node, protocol.RecordKey, that names the server
+// there, and since when it has been there. It shows a client what INFO does not: that another
+// server was there before. It is replicated like any key, so a promoted replica holds the
+// record of the server before it.
 //
 // A client that observes a takeover dates the record: this server, since that time by the
 // server's own clock. A later client heeds the date, whether or not the server was ever a
@@ -19,13 +19,13 @@ import (
 // it writes the record without a date, or a first deployment would stall. A Cluster has no
 // record: each shard would need one in a slot of its own.
 //
-// A date is never earlier than the takeover that it is about. A later date only costs time,
-// so it does not matter which client's record of a takeover stays. A date from an earlier stay
-// of the same server is too early. A client that has seen another server there since then
-// ignores such a date, and writes the record again until it reads a right one.
+// A date is never earlier than the takeover that it is about. A later date only costs time, so
+// it does not matter which client's record of a takeover stays. But if the same server comes
+// back, the date from its earlier stay is too early. A client that has seen another server
+// there since then ignores such a date, and writes the record again until it reads a right one.
 type record struct {
 	id    string // Identity.String of the server
-	since int64  // milliseconds of the server's clock; 0: not known
+	since int64  // milliseconds by the server's clock; 0: unknown
 }
 
 func (r record) identity() Identity {
@@ -54,7 +54,8 @@ func (i *Info) own() bool { return i.record.id != "" && !i.Follows(i.record.iden
 // others reports whether the record is about another server, which was there before.
 func (i *Info) others() bool { return i.record.id != "" && i.Follows(i.record.identity()) }
 
-// dated returns for how long at least the server has been there, by its own record.
+// dated returns the least time for which the server has been there, by its own record; false if
+// it has none with a date.
 func (i *Info) dated() (since time.Duration, ok bool) {
 	if !i.own() || i.record.since == 0 {
 		return 0, false
@@ -66,11 +67,11 @@ func (i *Info) dated() (since time.Duration, ok bool) {
 // last reply from the address held, and heard the time when that reply was read. The caller
 // holds mu.
 //
-// A server that has replaced another one did so after that one last answered. A date before
-// that answer is from an earlier stay, and void. To be on the safe side, the answer counts as
-// late as it was read (heard), and the date as early as it can have been: from when the
-// question was sent, and as if the server's clock ran slow by the drift. A date that holds
-// must not be too early either, so it counts from when the reply was read (s.heard).
+// A server that has replaced another one did so after the last answer of that one. A date
+// before that answer is from an earlier stay, and void. To be on the safe side, the answer
+// counts as late as it was read (heard), and the date as early as it can have been: from when
+// the question was sent, and as if the server's clock ran slow by the drift. A date that is
+// applied must not be too early either, so it counts from when the reply was read (s.heard).
 //
 // A date is applied once: applying it at later replies would move it by the jitter of the
 // network.

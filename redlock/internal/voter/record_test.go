@@ -16,7 +16,7 @@ func TestGuardWritesIdentityRecords(t *testing.T) {
 	now := time.UnixMilli(1_000_000) // by the server's clock
 	for _, c := range []struct {
 		name, text string
-		known      time.Duration // how long ago it took over, as far as we know
+		known      time.Duration // how long ago the server took over, as far as the client knows
 		stranger   bool
 		since      time.Duration
 		record     string
@@ -70,20 +70,20 @@ func TestGuardWritesIdentityRecords(t *testing.T) {
 	assert.Empty(t, s.wanted(sent), "without the guard nobody asked")
 }
 
-// What a client believes of the date in a server's own record, by when it last saw the
-// server before it.
+// A client believes or ignores the date in a server's own record, depending on when it last saw
+// the server before it.
 func TestGuardHeedsDates(t *testing.T) {
 	const ms = time.Millisecond
 	start := time.Now()
-	const took = 100 * ms // from the question to the answer
+	const took = 100 * ms // between the question and the answer
 	for _, c := range []struct {
 		name      string
-		before    string        // the identity that was there; empty: nobody knows
-		mark      string        // what the record said then
-		heard     time.Duration // for how long before the question the last answer had been read
+		before    string        // the identity that was there; empty: unknown
+		mark      string        // the record then
+		heard     time.Duration // how long before the question the last answer was read
 		promoted  bool
 		now       string        // the record
-		changed   time.Duration // how long before the answer was read it took over; -1: never
+		changed   time.Duration // time since the takeover when this answer was read; -1: never
 		void, new bool
 	}{
 		{"a first deployment", "", "", 0, false, "", -1, false, true},
@@ -126,8 +126,8 @@ func TestGuardHeedsDates(t *testing.T) {
 	}
 }
 
-// Two witnesses of one takeover write different dates. The later one stays: neither moves
-// its own date back, and neither moves it again and again.
+// Two clients that observe one takeover write different dates. The later one stays: neither
+// client moves its own date back, and neither moves it again and again.
 func TestGuardWitnessesAgreeOnADate(t *testing.T) {
 	start := time.Now()
 	var record string

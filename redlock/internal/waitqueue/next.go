@@ -45,15 +45,15 @@ type Step struct {
 	Prompted bool      // of a Try: a majority has woken the wait
 }
 
-// Situation is what Next has to know besides what the wait has heard.
+// Situation is the input of Next besides the replies and messages of the nodes.
 type Situation struct {
 	CanWake        func(node int) bool // whether the node's wake-ups arrive
 	Counts         func(node int) bool // whether the node's vote counts
 	QuarantineEnds time.Time           // when Counts changes next; zero: never
 }
 
-// Next returns the next step, and assumes that it is taken. If nothing is due, that is to
-// sleep until something is.
+// Next returns the next step, and assumes that the caller takes it. If nothing is due, the step
+// is to sleep until something is.
 func (w *Wait) Next(now time.Time, s Situation) Step {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,16 +205,16 @@ func (w *Wait) startLook(now time.Time) []bool {
 	w.look.pending = true
 	w.look.pause = min(2*w.look.pause, lastLook, fullLook/time.Duration(len(nodes)))
 	if w.foreign.near(now) {
-		w.look.pause = firstLook // nobody tells us when we are the first
+		w.look.pause = firstLook // no message comes when we are the first
 	}
 	w.look.at = now.Add(w.look.pause)
 	w.request(nodes)
 	return nodes
 }
 
-// majorityFreeAt returns when, by what the nodes have replied, a majority of them has no key of
-// another client any more, or nobody ahead that may still come; zero if that is unknown, or if a
-// majority is free already.
+// majorityFreeAt returns when, by the replies of the nodes, a majority of them has neither a
+// key of another client nor a waiter ahead that may still come. It returns zero if that is
+// unknown, or if a majority is free already.
 func (w *Wait) majorityFreeAt(countsVote func(node int) bool) time.Time {
 	var at []time.Time
 	for i, n := range w.nodes {

@@ -161,7 +161,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestEntryStates(t *testing.T) {
-	names := map[string]entry{"absent": absent, "requested": requested, "requestedDeaf": requestedDeaf, "inQueue": inQueue, "refreshing": refreshing}
+	names := map[string]entry{"absent": absent, "requested": requested, "requestedUnheard": requestedUnheard, "inQueue": inQueue, "refreshing": refreshing}
 	for _, line := range lines(t, "testdata/entry.txt") {
 		columns := strings.Fields(line)
 		require.Len(t, columns, 7, line)
@@ -206,8 +206,8 @@ func TestLooksAreAfterPausesThatDouble(t *testing.T) {
 	assert.LessOrEqual(t, 5*lastLook, fullLook, "each of five nodes is looked at in time")
 }
 
-// A wait takes a higher ticket than any it was told of, three times at the most, and none once
-// it is queued on a majority.
+// A wait takes a higher ticket than any that a node reported, three times at the most, and none
+// once it is queued on a majority.
 func TestReplyWithAHigherTicketRaisesOurs(t *testing.T) {
 	s := Situation{CanWake: always, Counts: always}
 	w := begin()
@@ -277,7 +277,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// What a node says of an entry that was given up is for no wait any more.
+// A message about an entry that was given up concerns no wait any more.
 func TestMessagesForAnEntryThatWasGivenUp(t *testing.T) {
 	w := begin()
 	ticket := w.Ticket()

@@ -2,7 +2,7 @@ package waitqueue
 
 import "time"
 
-// node is what a wait knows of one node.
+// node holds what a wait knows of one node.
 type node struct {
 	silent  bool // it did not answer the last question
 	noQueue bool // it does not let the client queue
@@ -22,9 +22,9 @@ const (
 	absent entry = iota
 	// requested: the node was asked for an entry.
 	requested
-	// requestedDeaf: the node was asked before it could wake us. It may have dropped the entry
+	// requestedUnheard: the node was asked before it could wake us. It may have dropped the entry
 	// since, so its answer does not count.
-	requestedDeaf
+	requestedUnheard
 	// inQueue: the node has the entry.
 	inQueue
 	// refreshing: the node has the entry, and was asked for it again.
@@ -34,7 +34,7 @@ const (
 func (e entry) present() bool { return e == inQueue || e == refreshing }
 
 // pending reports that a question for the entry has no answer yet.
-func (e entry) pending() bool { return e == requested || e == requestedDeaf || e == refreshing }
+func (e entry) pending() bool { return e == requested || e == requestedUnheard || e == refreshing }
 
 // request is the state after the node was asked for the entry.
 func (e entry) request() entry {
@@ -50,7 +50,7 @@ func (e entry) request() entry {
 // answered is the state after an answer of the node; granted reports that it gave the key, which
 // removes the entry.
 func (e entry) answered(granted bool) entry {
-	if granted || e == requestedDeaf {
+	if granted || e == requestedUnheard {
 		return absent
 	}
 	return inQueue
@@ -68,7 +68,7 @@ func (e entry) unanswered() entry {
 // before.
 func (e entry) subscribed() entry {
 	if e.pending() {
-		return requestedDeaf
+		return requestedUnheard
 	}
 	return absent
 }

@@ -11,7 +11,7 @@ import (
 // client whose clock is furthest behind would be first each time.
 //
 // Nothing but their order depends on tickets, so it does no harm to go by a clock that is years
-// ahead. To ignore such a clock would starve somebody: clients that go by their own clocks are
+// ahead. To ignore such a clock would starve clients: those that go by their own clocks are
 // first each time, and a client that is far ahead never is. So the clock follows any ticket that
 // leaves decades of numbers above it:
 //

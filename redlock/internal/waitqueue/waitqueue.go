@@ -1,7 +1,7 @@
 // Package waitqueue decides what a wait for a key does next.
 //
-// A [Wait] has an entry in the key's queue on each node. Its methods take what was heard of the
-// nodes, and the time; [Wait.Next] returns the next step. The package sends nothing, starts no
+// A [Wait] has an entry in the key's queue on each node. Its methods take the nodes' replies and
+// messages, and the time; [Wait.Next] returns the next step. The package sends nothing, starts no
 // goroutine and reads no clock.
 //
 // [Local] orders the callers of one Redlock that want the same key, so that only the first of
@@ -34,7 +34,7 @@ func New(cfg Config) *Waits { return &Waits{Config: cfg} }
 
 // Wait is the wait of all callers of one Redlock for one key.
 //
-// Any message can get lost, and any node, so no step depends on one: a wait that lasts looks at
+// Any message or node can be lost, so no step depends on one: a wait that lasts looks at
 // the nodes by itself, and the first in the queue looks when the holder's key expires. Each
 // message may be sent twice. A loss costs time, and never the wake-up.
 type Wait struct {
@@ -49,7 +49,7 @@ type Wait struct {
 	ticket  int64 // of the queue entries, the same on all nodes
 	lowest  int64 // the ticket before it was raised
 	raises  int   // how often it was raised
-	raiseIt bool  // it has to be
+	raiseIt bool  // the ticket has to be raised
 
 	tries     int       // in vain, one after the other
 	noQuorum  int       // turns in a row that found no majority in time
@@ -85,7 +85,7 @@ const (
 	over
 )
 
-// look is a question to one node that nobody has prompted.
+// look is a question to one node that no message has prompted.
 type look struct {
 	node    int       // asked last
 	pending bool      // it has not answered yet
@@ -114,7 +114,7 @@ func (w *Wait) takeTicket(now time.Time) {
 // Changed returns a channel that holds a signal when Next may return something else than before.
 func (w *Wait) Changed() <-chan struct{} { return w.changed }
 
-// signal has the caller of Next call it again. The caller holds mu.
+// signal makes the caller of Next call it again. The caller holds mu.
 func (w *Wait) signal() {
 	select {
 	case w.changed <- struct{}{}:
@@ -139,9 +139,9 @@ func (w *Wait) BeginOutside(now time.Time) {
 }
 
 // Tried reports a try in vain. held reports that enough nodes answered, and refused: other
-// clients have the key, or parts of it. Otherwise no majority answered in time. prompted is that
-// of the Step. The next try without a wake-up is no sooner than after warmUp, the time that new
-// subscriptions need.
+// clients have the key, or parts of it. Otherwise no majority answered in time. prompted is
+// Step.Prompted of the try. The next try without a wake-up is no sooner than after warmUp, the
+// time that new subscriptions need.
 func (w *Wait) Tried(now time.Time, held, prompted bool, warmUp time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,7 +162,7 @@ func (w *Wait) Tried(now time.Time, held, prompted bool, warmUp time.Duration) {
 	w.poll = now.Add(max(pause, warmUp))
 }
 
-// stepOut has the wait stay outside of the queue until a majority answers, after a turn that
+// stepOut makes the wait stay outside of the queue until a majority answers, after a turn that
 // found none in time. The first such turn may be an accident. After each further one in a row
 // the wait stays out for twice as long, as its turns hold up the others for about a NodeTimeout
 // each. The operation that gave the try back has also removed the queue entries. The caller
@@ -195,8 +195,8 @@ func (w *Wait) Probed(now time.Time, majority bool) {
 	}
 }
 
-// GivesBack reports an operation that gives back what a try took. It is repeated until then,
-// and asks the nodes of each list for a queue entry.
+// GivesBack reports an operation that gives back what a try took. The operation is repeated
+// until the given time, and asks the nodes of each list for a queue entry.
 func (w *Wait) GivesBack(until time.Time, entries ...[]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,8 +206,8 @@ func (w *Wait) GivesBack(until time.Time, entries ...[]bool) {
 	w.undelivered = until
 }
 
-// LeaveUntil returns until when a node is told that the wait is over, if it does not answer. A
-// node that cannot be told removes the entry when its turn comes.
+// LeaveUntil returns the time until which the end of the wait is repeated to a node that does
+// not answer. A node that is not reached removes the entry when its turn comes.
 func (w *Wait) LeaveUntil(now time.Time) time.Time {
 	until := now.Add(max(w.waits.NodeTimeout, LeaveFor))
 	w.mu.Lock()
@@ -218,7 +218,7 @@ func (w *Wait) LeaveUntil(now time.Time) time.Time {
 	return until
 }
 
-// LeaveFor is how long a node is told that a queue entry is given up, if it does not answer.
+// LeaveFor is how long the removal of a queue entry is repeated to a node that does not answer.
 const LeaveFor = 10 * time.Second
 
 // Won ends the wait, as the caller has the lock. It returns the nodes whose wake-up was not
@@ -247,8 +247,8 @@ func (w *Wait) End(now time.Time) {
 	w.phase, w.told = over, now
 }
 
-// crossing is how long after its end a message for a wait may have crossed with what ended it.
-// A later message shows that its node was not told.
+// crossing is how long after the end of a wait a message may arrive that its node sent before
+// the node knew. A later message shows that the node does not know.
 const crossing = time.Second
 
 // Over reports that no message for the wait can arrive any more.
@@ -273,7 +273,7 @@ func (w *Wait) Left(ticket int64) bool {
 // The caller holds mu.
 func (w *Wait) gaveUp(ticket int64) bool { return w.phase == outside || ticket < w.lowest }
 
-// majority returns how many nodes are one.
+// majority returns how many nodes form a majority.
 func (w *Wait) majority() int { return quorum.Size(len(w.nodes)) }
 
 const (
@@ -281,9 +281,9 @@ const (
 	lastPause  = 100 * time.Millisecond
 )
 
-// backoff returns the pause before the next of so many tries without a wake-up. It is random
-// up to a bound that doubles, so that contenders that split the nodes between them do not meet
-// again.
+// backoff returns the pause after so many tries, before the next one without a wake-up. It is
+// random up to a bound that doubles, so that contenders that split the nodes between them do
+// not meet again.
 func (ws *Waits) backoff(tries int) time.Duration {
 	return time.Millisecond + ws.Random(min(firstPause<<min(tries-1, 10), lastPause)-time.Millisecond)
 }

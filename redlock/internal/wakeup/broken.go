@@ -6,9 +6,10 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// broken hears from nodes that ForceRelease has broken a kept lock. Nothing depends on such a
-// message: it has the lock renewed sooner, and the renewal finds what a majority of the nodes
-// has. A client that may publish can cost a holder a renewal, and nothing else.
+// broken learns from nodes that ForceRelease has broken a kept lock. No decision depends on
+// such a message: it only brings the lock's renewal forward, and the renewal finds what a
+// majority of the nodes has. A client that may publish can cost a holder a renewal, and nothing
+// else.
 type broken struct {
 	subscriber *Subscriber
 
@@ -65,8 +66,8 @@ func (b *broken) start() {
 	}
 }
 
-// work tells the subscriber for which keys to subscribe, and whether there are locks at all. One
-// goroutine at a time runs it, so that the last it tells is true.
+// work subscribes for keys, and reports to the subscriber whether there are locks at all. One
+// goroutine at a time runs it, so that its last report is true.
 func (b *broken) work() {
 	for {
 		b.mu.Lock()
@@ -91,7 +92,7 @@ func (b *broken) work() {
 	}
 }
 
-// message handles a message, and returns false if it is of another kind.
+// message handles a message about a broken lock. It returns false for any other message.
 func (b *broken) message(node int, text string) bool {
 	d, ours, ok := protocol.ParseBroken(text)
 	if ok {

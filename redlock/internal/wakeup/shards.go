@@ -10,7 +10,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/conn"
 )
 
-// shards is the source of a Cluster: a subscription to each shard that is in use. A message
+// shards is the source of a Cluster: one subscription to each shard that is in use. A message
 // about a key comes from the shard that has it, on a channel in the key's slot.
 type shards struct {
 	subscriber *Subscriber
@@ -34,9 +34,9 @@ func newShards(s *Subscriber, node int, client *redis.ClusterClient, beside func
 
 func (s *shards) channel(nodeKey string) string { return s.subscriber.sharded(nodeKey) }
 
-// subscribe also finds the channel's shard anew, even if the channel is subscribed to: its slot
-// may have moved, or its master been deposed by a Cluster that it has lost sight of. The lane
-// asks its client each time, too.
+// subscribe looks up the channel's shard again, even if the channel is subscribed to. Its slot
+// may have moved, or the Cluster may have replaced its master, which is out of touch and does
+// not know. The lane asks its client each time, too.
 func (s *shards) subscribe(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *shards) subscribe(channel string) {
 	s.subscriber.running.Go(func() { s.find(channel) })
 }
 
-// find looks a channel's shard up, for which it may have to ask the Cluster. A channel is in
+// find looks up a channel's shard, for which it may have to ask the Cluster. A channel is in
 // the slot of its keys.
 func (s *shards) find(channel string) {
 	master, err := conn.MasterOf(s.subscriber.ctx, s.client, channel)
@@ -60,7 +60,7 @@ func (s *shards) find(channel string) {
 }
 
 // put subscribes to a channel at a master. It returns true if the channel was subscribed to at
-// another one, which does not wake the channel's waits any more.
+// another master, which no longer wakes the channel's waits.
 func (s *shards) put(channel string, master *redis.Client, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *shards) put(channel string, master *redis.Client, err error) (lost bool
 }
 
 // forget drops the subscriptions to masters that the Cluster does not have any more. It runs
-// before there is a new one, so there is at most one more than the Cluster has masters. A
-// waiter has its channel looked up again when it next asks its nodes. The caller holds mu.
+// before each new subscription, so there is at most one more than the Cluster has masters. A
+// waiter subscribes again when it next asks its nodes. The caller holds mu.
 func (s *shards) forget() {
 	masters, err := conn.MastersOf(s.subscriber.ctx, s.client)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *shards) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	for _, at := range s.all { // nobody changes it any more
+	for _, at := range s.all { // s.all does not change any more
 		at.close()
 	}
 }

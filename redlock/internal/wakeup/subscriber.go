@@ -1,4 +1,4 @@
-// Package wakeup hears the messages by which nodes wake waiters, and tell holders that
+// Package wakeup receives the messages by which nodes wake waiters, and tell holders that
 // ForceRelease has broken their locks. It keeps one subscription to each server, and to each
 // shard of a Cluster that is in use.
 package wakeup
@@ -23,8 +23,8 @@ type Waiter interface {
 	// that it no longer can.
 	Subscribed(node int)
 	Unsubscribed(node int)
-	// Woken reports that the node has woken the entry with this ticket. It returns false if
-	// the node ought to know that the entry was given up.
+	// Woken reports that the node has woken the entry with this ticket. It returns false if the
+	// entry was given up, so that the node ought to remove it.
 	Woken(now time.Time, node int, ticket int64) bool
 	// Second reports that a node has woken another entry, and the one with this ticket is
 	// next.
@@ -33,7 +33,7 @@ type Waiter interface {
 	Over(now time.Time) bool
 }
 
-// Config is what a Subscriber needs to know.
+// Config configures a Subscriber.
 type Config struct {
 	// ID names the channels of the client, without their common prefix.
 	ID          string
@@ -41,57 +41,57 @@ type Config struct {
 	NodeTimeout time.Duration
 	Clock       clock.Clock
 	Log         *asynclog.Log
-	// Leave has a node remove the client's entry with this ticket. It is called for a message
-	// to a wait that is over.
+	// Leave makes a node remove the client's entry with this ticket. It is called when a
+	// message comes for a wait that is over.
 	Leave func(node int, nodeKey string, ticket int64)
 }
 
-// Subscriber hears messages for all waits and locks of a Redlock. Each server reports on the
-// Redlock's own channel, so a Redlock hears only what is for its own waiters.
+// Subscriber receives messages for all waits and locks of a Redlock. Nodes wake its waiters on
+// channels of its own, so it receives no wake-ups of other clients.
 type Subscriber struct {
 	Config
 	clustered bool   // a node is a Cluster
-	channel   string // on which a single server reports everything
+	channel   string // the channel on which a single server wakes all waiters
 
 	ctx     context.Context
 	cancel  context.CancelFunc
-	ended   context.Context // has ended from the start
-	sources []source        // by node
+	ended   context.Context // a context that has ended from the start
+	sources []source        // the subscriptions to each node
 	running sync.WaitGroup
 
 	mu       sync.Mutex
 	waits    map[string]Waiter            // by nodeKey
-	on       map[string]map[string]Waiter // the same by channel of a Cluster, then by nodeKey
+	on       map[string]map[string]Waiter // the same by a Cluster's channel, then by nodeKey
 	finished map[string]Waiter            // the waits that ended last
-	swept    time.Time                    // when finished was last looked through for old ones
-	began    time.Time                    // when a wait began while there was no other
-	reported []bool                       // nodes of which it was logged that they do not permit a subscription
-	denied   []error                      // why nodes did not permit one while nobody waited; nil: they did
+	swept    time.Time                    // when finished was last searched for waits to forget
+	began    time.Time                    // when a wait last began while there was no other
+	reported []bool                       // by node: a denial was logged
+	denied   []error                      // by node: a denial that was not logged; nil: none
 	locks    bool                         // there are kept locks, which need subscriptions too
 
 	broken broken
 }
 
 const (
-	// finishedSweep is the number of finished waits from which on it pays to look for those
-	// that can be forgotten, and sweepPause how often that is done at the most.
+	// finishedSweep is the number of finished waits from which on it pays to look for waits
+	// that can be forgotten. sweepPause is the least time between two such searches.
 	finishedSweep = 64
 	sweepPause    = time.Second
 )
 
-// warmUp is how long after the first wait the subscriptions may need to be confirmed.
+// warmUp is how long subscriptions may take to be confirmed after the first wait began.
 const warmUp = 50 * time.Millisecond
 
-// source is the subscriptions to one node. Its methods do not block.
+// source holds the subscriptions to one node. Its methods do not block.
 type source interface {
-	// channel returns the channel on which messages for a key arrive.
+	// channel returns the channel on which wake-ups for a key arrive.
 	channel(nodeKey string) string
 	// subscribe adds a channel, and subscribed reports whether messages on it arrive.
 	subscribe(channel string)
 	subscribed(channel string) bool
 	// renew replaces the connection to an address, where another server is now.
 	renew(addr string)
-	// rest reports that nothing needs the node just now, close that nothing will again.
+	// rest reports that nothing needs the node just now. close ends the subscriptions for good.
 	rest(now time.Time)
 	close()
 }
@@ -160,8 +160,8 @@ func (s *Subscriber) sharded(nodeKey string) string {
 	return protocol.WakePrefix + protocol.ShardChannel(s.ID, nodeKey)
 }
 
-// Subscribe makes sure that each node is subscribed to for a key. With a Cluster it looks for
-// the key's shard again.
+// Subscribe subscribes to each node's channel for a key, unless it is subscribed to. With a
+// Cluster it looks up the key's shard again.
 func (s *Subscriber) Subscribe(nodeKey string) {
 	for _, source := range s.sources {
 		source.subscribe(source.channel(nodeKey))
@@ -174,8 +174,8 @@ func (s *Subscriber) Subscribed(node int, nodeKey string) bool {
 	return source.subscribed(source.channel(nodeKey))
 }
 
-// End is called when a wait is over. Messages for it may still arrive, also while the lock is
-// held that it won.
+// End is called when a wait is over. Messages for it may still arrive, even while the lock that
+// it won is held.
 func (s *Subscriber) End(nodeKey string, w Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,15 +226,15 @@ func (s *Subscriber) WarmUp() time.Duration {
 	return 0
 }
 
-// message handles a node's message. If it wakes a wait that is over, the node is told to
-// remove the entry.
+// message handles a node's message. If the message wakes a wait that is over, the node is asked
+// to remove the entry.
 func (s *Subscriber) message(node int, text string) {
 	if s.broken.message(node, text) {
 		return
 	}
 	wake, ok := protocol.ParseWake(text)
 	if !ok {
-		return // no client of this library has sent it
+		return // no script of this library has sent it
 	}
 	s.mu.Lock()
 	w := s.waits[wake.NodeKey]
@@ -253,9 +253,9 @@ func (s *Subscriber) message(node int, text string) {
 	}
 }
 
-// confirmed and lost tell the waits of one channel of a node that the node can wake them, or
-// no longer can. Other waits are not told: each of them would ask the node for its queue entry
-// again, so that many waits on a Cluster would cost it the square of their number.
+// confirmed reports to the waits of a channel that the node can wake them. Other waits get no
+// report: each of them would ask the node for its queue entry again, so that many waits on a
+// Cluster would cost it the square of their number.
 func (s *Subscriber) confirmed(node int, channel string) {
 	s.mu.Lock()
 	s.denied[node] = nil
@@ -267,13 +267,14 @@ func (s *Subscriber) confirmed(node int, channel string) {
 	}
 }
 
+// lost reports to the waits of a channel that the node can no longer wake them.
 func (s *Subscriber) lost(node int, channel string) {
 	for _, w := range s.waitsOn(channel) {
 		w.Unsubscribed(node)
 	}
 }
 
-// waitsOn returns the waits that are woken on a channel.
+// waitsOn returns the waits whose messages come on a channel.
 func (s *Subscriber) waitsOn(channel string) []Waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,7 +294,8 @@ func (s *Subscriber) waitsOn(channel string) []Waiter {
 func (s *Subscriber) Renew(node int, addr string) { s.sources[node].renew(addr) }
 
 // Denied logs, once, that a node does not let the client queue. Waiters look at the node
-// instead. It logs nothing before a wait needs the node: kept locks are renewed as ever.
+// instead. It logs nothing before a wait needs the node, as kept locks are renewed all the
+// same.
 func (s *Subscriber) Denied(node int, err error) {
 	s.mu.Lock()
 	reported := s.reported[node]
@@ -309,7 +311,7 @@ func (s *Subscriber) Denied(node int, err error) {
 	}
 }
 
-// sleep returns false if the Subscriber was closed meanwhile.
+// sleep waits for d. It returns false if the Subscriber was closed meanwhile.
 func (s *Subscriber) sleep(d time.Duration) bool {
 	timer := s.Clock.NewTimer(d)
 	defer timer.Stop()
@@ -334,7 +336,7 @@ func (s *Subscriber) Close() {
 // Wait waits for the goroutines that Close has ended.
 func (s *Subscriber) Wait() { s.running.Wait() }
 
-// single is the source of a single server, which reports everything on one channel.
+// single is the source of a single server, which wakes all waiters on one channel.
 type single struct{ *subscription }
 
 func (s single) channel(string) string { return s.subscriber.channel }

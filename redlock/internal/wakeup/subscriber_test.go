@@ -21,8 +21,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// oneShard is a client of a Cluster of one shard, which is the master at *shard: "0" and so
-// on. The masters know no sharded channels, so that all channels are plain ones.
+// oneShard returns a client of a Cluster of one shard, which is the master at *shard: "0" and
+// so on. The masters know no sharded channels, so all channels are plain ones.
 func oneShard(masters *redlocktest.Masters, shard *string) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
@@ -52,7 +52,7 @@ func (c plainChannels) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// subscriberOf is a Subscriber to nodes, in virtual time.
+// subscriberOf returns a Subscriber to nodes, in virtual time.
 func subscriberOf(t *testing.T, clients ...redis.UniversalClient) *Subscriber {
 	cfg := Config{ID: "0123456789abcdef", NodeTimeout: 200 * time.Millisecond, Clock: clock.System(), Log: asynclog.New(nil), Leave: func(int, string, int64) {}}
 	for _, c := range clients {
@@ -63,7 +63,7 @@ func subscriberOf(t *testing.T, clients ...redis.UniversalClient) *Subscriber {
 	return New(cfg)
 }
 
-// waiter counts what it is told of each node.
+// waiter counts the reports about each node.
 type waiter struct{ found, lost [2]int }
 
 func (w *waiter) Subscribed(node int)            { w.found[node]++ }
@@ -72,7 +72,7 @@ func (*waiter) Woken(time.Time, int, int64) bool { return true }
 func (*waiter) Second(time.Time, int64)          {}
 func (*waiter) Over(time.Time) bool              { return true }
 
-// A Cluster's channel is that of some waits, a single server's that of all. What happens to a
+// A Cluster's channel serves some waits, a single server's channel all of them. A change of a
 // channel is reported to its own waits, and to no other.
 func TestSubscriberTellsTheWaitsOfAChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestSubscriberTellsTheWaitsOfAChannel(t *testing.T) {
 			s.Begin(key, waits[key])
 		}
 		told := func(node int, key string) (all []string) {
-			synctest.Wait() // for what the subscriptions have to report
+			synctest.Wait() // for the reports of the subscriptions
 			for _, w := range waits {
 				w.lost[node] = 0
 			}
@@ -114,8 +114,8 @@ func TestSubscriberTellsTheWaitsOfAChannel(t *testing.T) {
 	})
 }
 
-// A Cluster's client learns of another master, and the one before it lives on without having
-// heard of that. The subscription is to the master that operations go to.
+// A Cluster's client learns of another master, while the one before it lives on and does not
+// know of that. The subscription is to the master that operations go to.
 func TestSubscriberFollowsTheMasterOfASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := redlocktest.StartVirtual(t, 2)

@@ -17,32 +17,32 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
-// subscription hears one server's messages on a connection of its own. It connects when a wait
-// begins, and disconnects when nothing has waited for a while. A connection that breaks is
+// subscription receives one server's messages on a connection of its own. It connects when a
+// wait begins, and disconnects when nothing has waited for a while. A connection that breaks is
 // replaced. Messages are lost meanwhile, so waiters then ask the node again.
 //
 // go-redis' PubSub replaces a connection by itself, under a lock that Close needs too, and
 // panics with that lock held on a reply that is no message. So it gets a live context while the
-// subscription connects, when nothing else touches it, and one that has ended after that.
+// subscription connects, when nothing else uses it, and one that has ended after that.
 type subscription struct {
 	subscriber *Subscriber
 	node       int
-	client     *redis.Client // of conn.Beside
+	client     *redis.Client // made by conn.Beside
 	sharded    bool
 	stale      func() // called when the server says that a slot is not its own; nil: it cannot
 
 	mu       sync.Mutex
 	channels map[string]bool // to subscribe to; true: the server has confirmed it
 	sub      *redis.PubSub   // nil: not connected
-	renewals int             // how often the connection was given up for one to another server
+	renewals int             // how often renew was called
 	running  bool
 	closed   bool
-	idle     time.Time // when the last wait ended; zero: something waits
+	idle     time.Time // since when nothing has waited; zero: something waits
 }
 
 const (
-	// quietFor is how long a connection may be silent before it is tested, and idleFor how
-	// long nothing may have waited before it is given up.
+	// quietFor is how long a connection may be silent before it is tested. idleFor is how long
+	// nothing may have waited before the connection is given up.
 	quietFor = 5 * time.Second
 	idleFor  = 10 * time.Second
 	// firstPause is the pause before a subscription is tried again. It doubles up to
@@ -115,7 +115,7 @@ func (s *subscription) renew() {
 	defer s.mu.Unlock()
 	s.renewals++
 	if sub := s.sub; sub != nil && !s.closed {
-		s.subscriber.running.Go(func() { _ = sub.Close() }) // it may have to wait for a write that is under way
+		s.subscriber.running.Go(func() { _ = sub.Close() }) // it may wait for a write
 	}
 }
 
@@ -146,8 +146,8 @@ func (s *subscription) run() {
 	}
 }
 
-// forget drops all channels, as one of them is another server's now. Waiters have them looked
-// up again.
+// forget drops all channels, as one of them belongs to another server now. Waiters subscribe
+// again.
 func (s *subscription) forget() {
 	s.mu.Lock()
 	clear(s.channels)
@@ -234,10 +234,10 @@ func (s *subscription) listen() (confirmed bool, err error) {
 	}
 }
 
-// connect makes a connection and subscribes to all channels. Its confirmations, or why there
-// are none, are received later.
+// connect makes a connection and subscribes to all channels. The confirmations, or an error in
+// their place, are received later.
 func (s *subscription) connect() (*redis.PubSub, error) {
-	sub := s.client.Subscribe(s.subscriber.ctx) // contacts nobody yet
+	sub := s.client.Subscribe(s.subscriber.ctx) // does not connect yet
 	sent := map[string]bool{}
 	s.mu.Lock()
 	renewals := s.renewals
@@ -253,8 +253,8 @@ func (s *subscription) connect() (*redis.PubSub, error) {
 	}
 }
 
-// unsent returns a channel that was not sent yet. If there is none, sub is ready, unless renew
-// was called since it began to connect.
+// unsent returns a channel that was not sent yet. If there is none, sub is ready and is used
+// from now on. If renew was called since sub began to connect, unsent returns an error.
 func (s *subscription) unsent(sub *redis.PubSub, sent map[string]bool, renewals int) (channel string, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,8 +273,8 @@ func (s *subscription) unsent(sub *redis.PubSub, sent map[string]bool, renewals 
 	return "", false, nil
 }
 
-// send asks for one channel. On a Cluster, channels of different slots cannot be asked for
-// together.
+// send subscribes to one channel. A Cluster does not accept channels of different slots in one
+// command.
 func (s *subscription) send(ctx context.Context, sub *redis.PubSub, channel string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -315,7 +315,7 @@ func (s *subscription) unused() bool {
 	return s.unneeded()
 }
 
-// unneeded reports whether nothing has waited for long. The caller holds mu.
+// unneeded reports whether nothing has waited for idleFor. The caller holds mu.
 func (s *subscription) unneeded() bool {
 	return !s.idle.IsZero() && s.subscriber.Clock.Now().Sub(s.idle) >= idleFor
 }
