@@ -21,90 +21,64 @@ func root(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// overlay is the input of `go build -overlay`: files that replace others.
-type overlay struct{ Replace map[string]string }
-
-// apply writes the changed files of the mutant into dir, and returns which files they replace.
-// It does not change the source.
-func (m mutant) apply(root, dir string) (overlay, error) {
-	o := overlay{Replace: map[string]string{}}
-	text := map[string]string{}
-	read := func(file string) (string, error) {
-		if s, known := text[file]; known {
-			return s, nil
-		}
+// rehash replaces the hashes of the scripts that the mutant changes.
+func rehash(root string, text map[string]string) error {
+	const scripts, include = "redlock/internal/protocol/", "--include wake.lua\n"
+	read := func(file string) (was, now string, err error) {
 		b, err := os.ReadFile(filepath.Join(root, file))
-		return string(b), err
-	}
-	for _, e := range m.edits {
-		s, err := read(e.file)
-		if err != nil {
-			return o, err
+		was = string(b)
+		if now, changed := text[file]; changed {
+			return was, now, err
 		}
-		if n := strings.Count(s, e.old); n != 1 {
-			return o, fmt.Errorf("mutant %s: %q occurs %d times in %s, want once", m.name, e.old, n, e.file)
-		}
-		text[e.file] = strings.Replace(s, e.old, e.new, 1)
+		return was, was, err
 	}
-	if err := rehash(root, read, text); err != nil {
-		return o, fmt.Errorf("mutant %s: %w", m.name, err)
+	wakeWas, wakeNow, err := read(scripts + "wake.lua")
+	if err != nil {
+		return err
 	}
-	for file, s := range text {
-		path := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
-		if err := os.WriteFile(path, []byte(s), 0o666); err != nil {
-			return o, err
-		}
-		o.Replace[filepath.Join(root, file)] = path
-	}
-	return o, nil
-}
-
-// rehash replaces the hashes of the scripts that the mutant edits.
-func rehash(root string, read func(string) (string, error), text map[string]string) error {
-	const hashes, include = "redlock/internal/protocol/scripts.go", "--include wake.lua\n"
-	for _, file := range []string{release, queue, propose, extend} {
-		was, err := os.ReadFile(filepath.Join(root, file))
+	for _, name := range []string{"release", "queue", "propose", "extend"} {
+		was, now, err := read(scripts + name + ".lua")
 		if err != nil {
 			return err
 		}
-		included, err := os.ReadFile(filepath.Join(root, wake))
-		if err != nil {
-			return err
-		}
-		now, err := read(file)
-		if err != nil {
-			return err
-		}
-		nowIncluded, err := read(wake)
-		if err != nil {
-			return err
-		}
-		before := sum(strings.Replace(string(was), include, string(included), 1))
-		after := sum(strings.Replace(now, include, nowIncluded, 1))
+		before := sum(strings.Replace(was, include, wakeWas, 1))
+		after := sum(strings.Replace(now, include, wakeNow, 1))
 		if before == after {
 			continue
 		}
-		scripts, err := read(hashes)
+		_, hashes, err := read(scripts + "scripts.go")
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(scripts, before) {
-			return fmt.Errorf("the hash of %s is not in %s", file, hashes)
+		if !strings.Contains(hashes, before) {
+			return fmt.Errorf("the hash of %s.lua is not in %sscripts.go", name, scripts)
 		}
-		text[hashes] = strings.Replace(scripts, before, after, 1)
+		text[scripts+"scripts.go"] = strings.Replace(hashes, before, after, 1)
 	}
 	return nil
 }
 
 func sum(script string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(script))) }
 
-// overlay writes the file that `go -overlay` reads to plant the mutant's bug.
+// overlay writes the file that `go -overlay` reads to plant the mutant's bug, and in dir the files
+// that replace those of the source.
 func (m mutant) overlay(root, dir string) (file string, err error) {
-	o, err := m.apply(root, dir)
+	text, err := m.apply(root, dir)
 	if err != nil {
 		return "", err
 	}
-	list, err := json.Marshal(o)
+	if err := rehash(root, text); err != nil {
+		return "", fmt.Errorf("%s: %w", m.file, err)
+	}
+	planted := filepath.Join(dir, "planted")
+	if err := writeFiles(planted, text); err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for file := range text {
+		replace[filepath.Join(root, file)] = filepath.Join(planted, file)
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}

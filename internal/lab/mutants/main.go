@@ -3,11 +3,25 @@
 // than the simulation allows for, are found by a test in virtual time. The command changes no
 // source file: each bug is an overlay of a build.
 //
+// A bug is a patch file, SUBJECT/NAME.patch in this folder. Its first line says what the bug
+// breaks. Its second says what finds it: the simulation with these flags, or a test ("found by:
+// TestName"). After an empty line comes a unified diff, as `git diff -U1` prints it:
+//
+//	a node grants a token that it has granted before
+//	found by: sim --fencing
+//
+//	--- a/redlock/internal/protocol/propose.lua
+//	…
+//
+// A hunk applies at any line, but only if its text occurs once in the file. After other changes
+// to the library, -refresh rewrites the patches that still have one place, and lists the others.
+//
 //	go run ./internal/lab/mutants                  all of them
 //	go run ./internal/lab/mutants quorum-too-small one
 //	go run ./internal/lab/mutants -seeds 0         only build each
 //	go run ./internal/lab/mutants -part 2/3        every third of them, from the second on
 //	go run ./internal/lab/mutants -write docs/testing.md
+//	go run ./internal/lab/mutants -refresh         make line numbers and context exact again
 //
 // The exit status is 1 if a bug survives.
 package main
@@ -33,37 +47,45 @@ func main() {
 	seeds := flag.Int("seeds", 300, "how many seeds a bug has to be found in; 0: only build each bug")
 	jobs := flag.Int("jobs", 2, "how many are hunted at a time")
 	write := flag.String("write", "", "put the table into this `file`, between its marks")
-	part := flag.String("part", "1/1", "which `part` of the table, of how many")
+	part := flag.String("part", "1/1", "which `part` of the bugs, of how many")
+	refreshing := flag.Bool("refresh", false, "hunt nothing; rewrite the patches that still apply, with exact line numbers and context")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *seeds, *jobs, *part, *write, flag.Args()); err != nil {
+	if err := run(ctx, *seeds, *jobs, *part, *write, *refreshing, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, seeds, jobs int, part, write string, names []string) error {
-	dir, err := root(ctx)
+func run(ctx context.Context, seeds, jobs int, part, write string, refreshing bool, names []string) error {
+	root, err := root(ctx)
 	if err != nil {
 		return err
 	}
-	hunted, err := share(mutants, part)
+	all, err := load(root)
+	if err != nil {
+		return err
+	}
+	hunted, err := share(all, part)
 	if err != nil {
 		return err
 	}
 	if len(names) > 0 {
 		hunted = slices.DeleteFunc(hunted, func(m mutant) bool { return !slices.Contains(names, m.name) })
 		if len(hunted) != len(names) {
-			return fmt.Errorf("not all of %s are bugs in the table", strings.Join(names, ", "))
+			return fmt.Errorf("not all of %s are planted bugs", strings.Join(names, ", "))
 		}
+	}
+	if refreshing {
+		return refresh(root, hunted)
 	}
 	found, failed := make([]catch, len(hunted)), make([]error, len(hunted))
 	var group errgroup.Group // a bug that does not build does not end the hunt for the others
 	group.SetLimit(jobs)
 	for i, m := range hunted {
 		group.Go(func() error {
-			if found[i], failed[i] = hunt(ctx, dir, m, seeds); failed[i] == nil {
+			if found[i], failed[i] = hunt(ctx, root, m, seeds); failed[i] == nil {
 				fmt.Println(found[i])
 			} else if ctx.Err() == nil {
 				fmt.Printf("%-24s NOT HUNTED: %v\n", m.name, failed[i])
