@@ -36,7 +36,7 @@ func rehash(root string, text map[string]string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"release", "queue", "propose", "extend"} {
+	for _, name := range []string{"release", "force", "queue", "propose", "extend", "inspect"} {
 		was, now, err := read(scripts + name + ".lua")
 		if err != nil {
 			return err
