@@ -33,8 +33,8 @@ var identities = []identity{
 	},
 	{
 		subject: result.Fair, library: true, variant: true,
-		what: "this library with `Fair`: who wants a key gets it in the order in which all " +
-			"have asked for it",
+		what: "this library with `Fair`: waiters get a key in the order in which " +
+			"they asked for it",
 		colour: color.NRGBA{0x56, 0xB4, 0xE9, 0xFF}, width: 1.5, glyph: draw.PyramidGlyph{},
 	},
 	{

@@ -29,11 +29,11 @@ var (
 
 // The scripts. Each file describes its arguments and its reply.
 var (
-	ReleaseScript = Script{including(wakeText, releaseText), "56bb556b36da84d98587d1f52e86107baaf46ce3"}
-	ForceScript   = Script{including(wakeText, forceText), "4ce7a4bf27f2bba2b685a18c0d33eb3e47d0db23"}
+	ReleaseScript = Script{including(wakeText, releaseText), "b4ff3d38bab1162b96024c25f14a0d4021c7bccd"}
+	ForceScript   = Script{including(wakeText, forceText), "70ac01f590173ed2d37a944793b5bd8ceab479ae"}
 	ExtendScript  = Script{extendText, "a298951b21bd8fb300a60e7e68d7ea417672a3f1"}
 	ProposeScript = Script{proposeText, "39a9232a1ea5619ac4a28e52dafc08d13099d806"}
-	QueueScript   = Script{including(wakeText, queueText), "54befd1da4d812cc2ba50cba40f7fe200dc7505d"}
+	QueueScript   = Script{including(wakeText, queueText), "165fe391aeecebf924f25bbc654e15d8abfb35d8"}
 	InspectScript = Script{inspectText, "e8712ffe2f58848fa24c8445d68cec2a32df377e"}
 )
 

@@ -18,10 +18,10 @@ local function read(queue, command, ...)
   return false
 end
 
--- A script removes at most this many entries, so that no other command waits for long. If more
--- is true, there are further ones, and no waiter was told that the key is free; the client then
--- sends an operation that goes on (see observer in wait.go). missed counts the removed waiters
--- that had been woken and missed their deadline.
+-- A script removes at most 100 entries, so that no other command waits for long. more is true if
+-- there are further ones. Then no waiter was told that the key is free, and the client sends an
+-- operation that goes on (see observer in wait.go). missed is the number of removed waiters that
+-- had been woken and missed their deadline.
 local most, removed, missed, more = 100, 0, 0, false
 
 local function remove(queue, name)
