@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -30,8 +31,8 @@ func (h handler) Handle(context.Context, slog.Record) error {
 
 // outage makes many rounds fail at once, of one lock that is kept alive and of
 // others, and reports how late the contexts of the locks ended.
-func outage(b *bed, cfg redlock.Config) (late []time.Duration, closing time.Duration) {
-	r, err := redlock.New(b.masters.Clients(), cfg)
+func outage(b *virtual.Bed, cfg redlock.Config) (late []time.Duration, closing time.Duration) {
+	r, err := redlock.New(b.Masters.Clients(), cfg)
 	require.NoError(b, err)
 	ended := make(chan time.Duration, 5)
 	for i := range 5 {
@@ -43,12 +44,12 @@ func outage(b *bed, cfg redlock.Config) (late []time.Duration, closing time.Dura
 			ended <- time.Since(l.Until())
 		}()
 	}
-	b.settle()
-	b.masters.Kill(0, 1, 2)
+	b.Settle()
+	b.Masters.Kill(0, 1, 2)
 	for range 5 {
 		late = append(late, <-ended)
 	}
-	return late, took(func() { require.NoError(b, r.Close()) })
+	return late, virtual.Took(func() { require.NoError(b, r.Close()) })
 }
 
 func TestSlowCallbacksDelayNoLoss(t *testing.T) {
@@ -56,12 +57,12 @@ func TestSlowCallbacksDelayNoLoss(t *testing.T) {
 		"Trace":  {Trace: func(redlock.Trace) { time.Sleep(300 * time.Millisecond) }},
 		"Logger": {Logger: slog.New(handler{handle: func() { time.Sleep(300 * time.Millisecond) }})},
 	} {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			late, closing := outage(b, cfg)
 			for _, d := range late {
 				assert.Zero(t, d, name)
 			}
-			assert.LessOrEqual(t, closing, nodeTimeout+2*time.Second, name)
+			assert.LessOrEqual(t, closing, virtual.NodeTimeout+2*time.Second, name)
 			time.Sleep(time.Hour) // until Close has given the callback up
 		})
 	}
@@ -77,17 +78,17 @@ func TestCallbacksThatPanicOrCloseHurtNobody(t *testing.T) {
 		"closing Trace":    {Trace: func(redlock.Trace) { closes() }},
 		"closing Logger":   {Logger: slog.New(handler{handle: closes})},
 	} {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			var err error
-			r, err = redlock.New(b.masters.Clients(), cfg)
+			r, err = redlock.New(b.Masters.Clients(), cfg)
 			require.NoError(t, err)
-			b.masters.Kill(0, 1)
+			b.Masters.Kill(0, 1)
 			c, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
 			_, err = r.Acquire(c, key, ttl)
 			assert.Error(t, err, name)
-			b.settle()
-			assert.LessOrEqual(t, took(func() { _ = r.Close() }), 10*time.Second, name)
+			b.Settle()
+			assert.LessOrEqual(t, virtual.Took(func() { _ = r.Close() }), 10*time.Second, name)
 			time.Sleep(time.Minute)
 		})
 	}
@@ -104,12 +105,12 @@ func TestCallbacksGoOnAfterAGoexit(t *testing.T) {
 		"Trace":  {Trace: func(redlock.Trace) { exits() }},
 		"Logger": {Logger: slog.New(handler{handle: exits})},
 	} {
-		virtually(t, 3, cfg, func(b *bed) {
+		virtual.Run(t, 3, cfg, func(b *virtual.Bed) {
 			for range 3 {
-				l := b.acquire(key, time.Second)
+				l := b.Acquire(key, time.Second)
 				time.Sleep(2 * time.Second) // its loss is logged
 				assert.ErrorIs(t, l.Release(ctx), redlock.ErrExpired)
-				b.settle()
+				b.Settle()
 			}
 			assert.GreaterOrEqual(t, len(calls), 3, name)
 			for len(calls) > 0 {

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -17,7 +19,7 @@ import (
 var errImpatient = errors.New("the boss is impatient")
 
 // impatient is a context that ends after d, with a cause.
-func impatient(b *bed, d time.Duration) context.Context {
+func impatient(b *virtual.Bed, d time.Duration) context.Context {
 	c, cancel := context.WithTimeoutCause(ctx, d, errImpatient)
 	b.Cleanup(cancel)
 	return c
@@ -38,21 +40,21 @@ func assertCancelled(t *testing.T, err error) {
 func TestAcquireCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
 	for name, cfg := range map[string]redlock.Config{"plain": {}, "fair": {Fair: true}, "fencing": {Fencing: true}} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, 5, cfg, func(b *bed) {
-				b.warm()
-				b.delay(10*time.Millisecond, 10*time.Millisecond)
-				_, err := b.lock.TryAcquire(impatient(b, 5*time.Millisecond), key, ttl)
+			virtual.Run(t, 5, cfg, func(b *virtual.Bed) {
+				b.Warm()
+				b.Delay(10*time.Millisecond, 10*time.Millisecond)
+				_, err := b.Redlock.TryAcquire(impatient(b, 5*time.Millisecond), key, ttl)
 				assertCancelled(t, err)
-				assert.Equal(t, `redlock: acquire "orders": the boss is impatient: 0 of 5 nodes granted, 3 needed`, text(err)[:80])
+				assert.Equal(t, `redlock: acquire "orders": the boss is impatient: 0 of 5 nodes granted, 3 needed`, fmt.Sprint(err)[:80])
 
-				_, err = b.lock.Acquire(impatient(b, 5*time.Millisecond), key, ttl)
+				_, err = b.Redlock.Acquire(impatient(b, 5*time.Millisecond), key, ttl)
 				assertCancelled(t, err)
 				var failed *redlock.QuorumError
 				require.ErrorAs(b, err, &failed)
 				assert.NoError(t, failed.Reason)
 				assert.Len(t, failed.Nodes, 5)
 				time.Sleep(time.Second)
-				assert.Empty(t, b.has(key))
+				assert.Empty(t, b.Has(key))
 			})
 		})
 	}
@@ -60,18 +62,18 @@ func TestAcquireCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
 
 // What was certain without the cancellation is found: the votes that are in decide.
 func TestAcquireCancelledAfterTheDecisionHasItsReason(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
 		c, cancel := context.WithCancelCause(ctx)
 		cancel(nil)
-		_, err := b.lock.TryAcquire(c, key, ttl)
+		_, err := b.Redlock.TryAcquire(c, key, ttl)
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.NotErrorIs(t, err, redlock.ErrNoQuorum, "nobody was asked")
 
 		// The context ends in the clean-up after the decision.
-		b.steal(key, ttl, 0, 1, 2)
-		b.delay(0, 10*time.Millisecond)
-		_, err = b.lock.TryAcquire(impatient(b, 15*time.Millisecond), key, ttl)
+		b.Steal(key, ttl, 0, 1, 2)
+		b.Delay(0, 10*time.Millisecond)
+		_, err = b.Redlock.TryAcquire(impatient(b, 15*time.Millisecond), key, ttl)
 		assert.ErrorIs(t, err, errImpatient)
 		assert.ErrorIs(t, err, redlock.ErrHeld)
 	})
@@ -82,11 +84,11 @@ func TestAcquireCancelledAfterTheDecisionHasItsReason(t *testing.T) {
 func TestAcquireCancelledInALaterAttemptHasTheReasonOfTheLastComplete(t *testing.T) {
 	cutShort := 0
 	for ends := 21 * time.Millisecond; ends < 120*time.Millisecond; ends += time.Millisecond {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
-			b.warm()
-			b.delay(10*time.Millisecond, 10*time.Millisecond)
-			b.steal(key, 60*time.Millisecond, 0, 1, 2)
-			l, err := b.lock.Acquire(impatient(b, ends), key, ttl)
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+			b.Warm()
+			b.Delay(10*time.Millisecond, 10*time.Millisecond)
+			b.Steal(key, 60*time.Millisecond, 0, 1, 2)
+			l, err := b.Redlock.Acquire(impatient(b, ends), key, ttl)
 			if err == nil {
 				require.NoError(b, l.Release(ctx))
 				return
@@ -103,24 +105,24 @@ func TestAcquireCancelledInALaterAttemptHasTheReasonOfTheLastComplete(t *testing
 // The sibling that is first in line has not been answered, so that nobody knows why it
 // waits.
 func TestAcquireCancelledInTheLineBehindAnAttemptHasNoReason(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.delay(50*time.Millisecond, 50*time.Millisecond)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(50*time.Millisecond, 50*time.Millisecond)
 		first := make(chan error, 1)
 		go func() {
-			l, err := b.lock.Acquire(ctx, key, ttl)
+			l, err := b.Redlock.Acquire(ctx, key, ttl)
 			if err == nil {
 				defer func() { _ = l.Release(ctx) }()
 				time.Sleep(time.Second)
 			}
 			first <- err
 		}()
-		b.settle()
-		_, err := b.lock.Acquire(impatient(b, 20*time.Millisecond), key, ttl)
+		b.Settle()
+		_, err := b.Redlock.Acquire(impatient(b, 20*time.Millisecond), key, ttl)
 		assertCancelled(t, err)
-		assert.Equal(t, `redlock: acquire "orders": the boss is impatient`, text(err))
+		assert.Equal(t, `redlock: acquire "orders": the boss is impatient`, fmt.Sprint(err))
 		time.Sleep(100 * time.Millisecond)
-		_, err = b.lock.Acquire(impatient(b, 20*time.Millisecond), key, ttl)
+		_, err = b.Redlock.Acquire(impatient(b, 20*time.Millisecond), key, ttl)
 		assert.ErrorIs(t, err, errImpatient)
 		assert.ErrorIs(t, err, redlock.ErrHeld, "by the sibling")
 		require.NoError(t, <-first)
@@ -128,10 +130,10 @@ func TestAcquireCancelledInTheLineBehindAnAttemptHasNoReason(t *testing.T) {
 }
 
 func TestExtendCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		b.delay(10*time.Millisecond, 10*time.Millisecond)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
 		until := l.Until()
 		err := l.Extend(impatient(b, 5*time.Millisecond), time.Minute)
 		assertCancelled(t, err)
@@ -142,32 +144,32 @@ func TestExtendCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
 }
 
 func TestForceReleaseCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.acquire(key, ttl)
-		b.settle()
-		seen, err := b.lock.Inspect(ctx, key)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Acquire(key, ttl)
+		b.Settle()
+		seen, err := b.Redlock.Inspect(ctx, key)
 		require.NoError(t, err)
-		b.delay(10*time.Millisecond, 10*time.Millisecond)
-		_, err = b.lock.ForceRelease(impatient(b, 5*time.Millisecond), seen)
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
+		_, err = b.Redlock.ForceRelease(impatient(b, 5*time.Millisecond), seen)
 		assertCancelled(t, err)
 		time.Sleep(time.Second)
-		assert.Empty(t, b.has(key))
+		assert.Empty(t, b.Has(key))
 	})
 }
 
 // With too many masters dead the votes that are in say so, even if the caller leaves.
 func TestForceReleaseCancelledWithoutAMajorityIsALossOfQuorum(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.acquire(key, ttl)
-		b.settle()
-		seen, err := b.lock.Inspect(ctx, key)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Acquire(key, ttl)
+		b.Settle()
+		seen, err := b.Redlock.Inspect(ctx, key)
 		require.NoError(t, err)
-		b.masters.Kill(0, 1, 2)
-		_, _ = b.lock.TryAcquire(ctx, "other", ttl) // finds the connections broken
-		b.delay(10*time.Millisecond, 10*time.Millisecond)
-		_, err = b.lock.ForceRelease(impatient(b, 5*time.Millisecond), seen)
+		b.Masters.Kill(0, 1, 2)
+		_, _ = b.Redlock.TryAcquire(ctx, "other", ttl) // finds the connections broken
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
+		_, err = b.Redlock.ForceRelease(impatient(b, 5*time.Millisecond), seen)
 		assert.ErrorIs(t, err, errImpatient)
 		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
 	})
@@ -177,10 +179,10 @@ func TestForceReleaseCancelledWithoutAMajorityIsALossOfQuorum(t *testing.T) {
 func TestTraceOfACancelledRoundIsOpen(t *testing.T) {
 	traces := make(chan redlock.Trace, 100)
 	cfg := redlock.Config{Trace: func(tr redlock.Trace) { traces <- tr }}
-	virtually(t, 3, cfg, func(b *bed) {
-		b.warm()
-		b.delay(10*time.Millisecond, 10*time.Millisecond)
-		_, err := b.lock.TryAcquire(impatient(b, 5*time.Millisecond), key, ttl)
+	virtual.Run(t, 3, cfg, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
+		_, err := b.Redlock.TryAcquire(impatient(b, 5*time.Millisecond), key, ttl)
 		assertCancelled(t, err)
 		time.Sleep(time.Second)
 		for range len(traces) {
@@ -197,18 +199,18 @@ func TestTraceOfACancelledRoundIsOpen(t *testing.T) {
 // A second proposal has what the first has left of NodeTimeout. Nobody left when that
 // was over.
 func TestAcquireWhoseSecondProposalRanOutOfTimeSaysSo(t *testing.T) {
-	virtually(t, 3, redlock.Config{Fencing: true}, func(b *bed) {
-		b.warm()
+	virtual.Run(t, 3, redlock.Config{Fencing: true}, func(b *virtual.Bed) {
+		b.Warm()
 		ahead := time.Now().Add(time.Hour).UnixMicro()
 		for i := range 3 {
-			require.NoError(t, b.masters.Master(i).Miniredis().Set(fenceKey, strconv.FormatInt(ahead, 10)))
+			require.NoError(t, b.Masters.Master(i).Miniredis().Set(fenceKey, strconv.FormatInt(ahead, 10)))
 		}
-		b.delay(60*time.Millisecond, 60*time.Millisecond)
+		b.Delay(60*time.Millisecond, 60*time.Millisecond)
 		start := time.Now()
-		_, err := b.lock.TryAcquire(ctx, key, ttl)
-		assert.GreaterOrEqual(t, time.Since(start), nodeTimeout)
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+		assert.GreaterOrEqual(t, time.Since(start), virtual.NodeTimeout)
 		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.Contains(t, text(err), "no answer within 80ms")
-		assert.NotContains(t, text(err), "the caller left")
+		assert.Contains(t, fmt.Sprint(err), "no answer within 80ms")
+		assert.NotContains(t, fmt.Sprint(err), "the caller left")
 	})
 }

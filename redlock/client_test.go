@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -47,8 +48,8 @@ func (c counter) count(cmd redis.Cmder) {
 }
 
 func TestTheClientsHooksSeeItsCommands(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
-		client := b.masters.Master(0).Client()
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		client := b.Masters.Master(0).Client()
 		var n atomic.Int32
 		client.AddHook(counter{&n})
 		r, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -19,25 +20,25 @@ func TestAcquireNeverShortensAFence(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		for what, offset := range map[string]time.Duration{"granted": 0, "too low at first": -time.Hour} {
 			t.Run(fmt.Sprintf("%s, fair %t", what, fair), func(t *testing.T) {
-				virtually(t, 3, redlock.Config{Fencing: true, FenceRetention: long}, func(b *bed) {
-					hasty := b.client(redlock.Config{
+				virtual.Run(t, 3, redlock.Config{Fencing: true, FenceRetention: long}, func(b *virtual.Bed) {
+					hasty := b.NewRedlock(redlock.Config{
 						Fencing: true, FenceRetention: short, Fair: fair, Clock: clock.Skewed(clock.System(), 1, offset),
 					})
-					b.release(b.take(b.lock))
-					require.NoError(b, b.redis(2).Set(fenceKey, "5")) // for ever
+					b.Release(b.Take(b.Redlock))
+					require.NoError(b, b.Redis(2).Set(fenceKey, "5")) // for ever
 					kept := func(when string) {
 						b.Helper()
-						b.settle()
+						b.Settle()
 						for i, want := range []time.Duration{long, long, 0} {
-							assert.Equal(b, want, b.redis(i).TTL(fenceKey).Round(time.Minute), "%s, node %d", when, i)
+							assert.Equal(b, want, b.Redis(i).TTL(fenceKey).Round(time.Minute), "%s, node %d", when, i)
 						}
 					}
 					time.Sleep(time.Millisecond)
-					l := b.take(hasty)
+					l := b.Take(hasty)
 					kept("acquired")
 					require.NoError(b, l.Extend(ctx, ttl))
 					kept("extended")
-					b.redis(0).Del(key)
+					b.Redis(0).Del(key)
 					require.NoError(b, l.Extend(ctx, ttl))
 					kept("topped up")
 					done := make(chan *redlock.Lock)
@@ -47,10 +48,10 @@ func TestAcquireNeverShortensAFence(t *testing.T) {
 						done <- l
 					}()
 					time.Sleep(100 * time.Millisecond)
-					b.release(l)
+					b.Release(l)
 					l = <-done
 					kept("waited")
-					b.release(l)
+					b.Release(l)
 					kept("released")
 				})
 			})
@@ -61,16 +62,16 @@ func TestAcquireNeverShortensAFence(t *testing.T) {
 // Tokens grow for as long as the longest retention of any client says, however many
 // clients with shorter ones use the key.
 func TestTokensGrowBesideAShorterRetention(t *testing.T) {
-	virtually(t, 3, redlock.Config{Fencing: true, FenceRetention: 24 * time.Hour}, func(b *bed) {
-		hasty := b.client(redlock.Config{Fencing: true, FenceRetention: time.Minute})
-		high := b.take(b.fenced(3 * time.Hour))
-		b.release(high)
-		l := b.take(hasty)
+	virtual.Run(t, 3, redlock.Config{Fencing: true, FenceRetention: 24 * time.Hour}, func(b *virtual.Bed) {
+		hasty := b.NewRedlock(redlock.Config{Fencing: true, FenceRetention: time.Minute})
+		high := b.Take(fenced(b, 3*time.Hour))
+		b.Release(high)
+		l := b.Take(hasty)
 		require.Greater(b, l.FencingToken(), high.FencingToken())
-		b.release(l)
+		b.Release(l)
 		time.Sleep(2 * time.Minute) // longer than the shorter retention
-		next := b.take(b.lock)
+		next := b.Take(b.Redlock)
 		assert.Greater(b, next.FencingToken(), l.FencingToken())
-		b.release(next)
+		b.Release(next)
 	})
 }

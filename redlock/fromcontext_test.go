@@ -8,16 +8,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 func TestFromContextInDo(t *testing.T) {
-	virtually(t, 3, redlock.Config{Fencing: true, KeyPrefix: "p:"}, func(b *bed) {
+	virtual.Run(t, 3, redlock.Config{Fencing: true, KeyPrefix: "p:"}, func(b *virtual.Bed) {
 		type name struct{}
 		caller, cancel := context.WithTimeout(context.WithValue(ctx, name{}, "value"), time.Minute)
 		defer cancel()
 		var inside context.Context
-		require.NoError(t, b.lock.Do(caller, key, time.Second, func(ctx context.Context) error {
+		require.NoError(t, b.Redlock.Do(caller, key, time.Second, func(ctx context.Context) error {
 			inside = context.WithoutCancel(ctx)
 			l, ok := redlock.FromContext(ctx, key)
 			require.True(t, ok)
@@ -42,12 +43,12 @@ func TestFromContextInDo(t *testing.T) {
 }
 
 func TestFromContextFindsEachOfSeveralKeys(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		keys := []string{"a", "b", "c"}
-		require.NoError(t, b.lock.Do(ctx, "a", time.Second, func(ctx context.Context) error {
-			l, err := b.lock.TryAcquire(ctx, "b", time.Second)
+		require.NoError(t, b.Redlock.Do(ctx, "a", time.Second, func(ctx context.Context) error {
+			l, err := b.Redlock.TryAcquire(ctx, "b", time.Second)
 			require.NoError(t, err)
-			err = b.lock.Do(l.Context(), "c", time.Second, func(ctx context.Context) error {
+			err = b.Redlock.Do(l.Context(), "c", time.Second, func(ctx context.Context) error {
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()
 				for _, k := range keys {
@@ -74,9 +75,9 @@ func TestFromContextFindsEachOfSeveralKeys(t *testing.T) {
 // Two Redlocks have locks of one name: the code that the inner one was acquired for must
 // never get the token of the other.
 func TestFromContextTakesTheInnerOfTwoLocksOnAKey(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		other := b.client(redlock.Config{KeyPrefix: "other:"})
-		require.NoError(t, b.lock.Do(ctx, key, time.Second, func(outer context.Context) error {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		other := b.NewRedlock(redlock.Config{KeyPrefix: "other:"})
+		require.NoError(t, b.Redlock.Do(ctx, key, time.Second, func(outer context.Context) error {
 			l, err := other.TryAcquire(outer, key, time.Second)
 			require.NoError(t, err)
 			found, ok := redlock.FromContext(l.Context(), key)
@@ -93,8 +94,8 @@ func TestFromContextTakesTheInnerOfTwoLocksOnAKey(t *testing.T) {
 }
 
 func TestFromContextFindsNoLockFromUntilOn(t *testing.T) {
-	virtually(t, 3, late, func(b *bed) {
-		l := b.acquire(key, time.Second)
+	virtual.Run(t, 3, late, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
 		time.Sleep(time.Until(l.Until()) - 1)
 		found, ok := redlock.FromContext(l.Context(), key)
 		require.True(t, ok)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -21,20 +22,20 @@ func TestAcquireLeavesNothingWhereItWasGranted(t *testing.T) {
 		"TryAcquire": try, "Acquire": wait,
 	} {
 		for ends := time.Millisecond; ends < 140*time.Millisecond; ends += 3 * time.Millisecond {
-			virtually(t, 5, redlock.Config{}, func(b *bed) {
-				b.warm()
-				b.delay(roundTrip/2, roundTrip/2)
-				b.steal(key, time.Hour, 0, 1, 2)
+			virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+				b.Warm()
+				b.Delay(roundTrip/2, roundTrip/2)
+				b.Steal(key, time.Hour, 0, 1, 2)
 				for i := range 3 { // the others have granted by the decision
-					b.masters.Master(i).Delay(roundTrip/2, roundTrip/2+100*time.Microsecond)
+					b.Masters.Master(i).Delay(roundTrip/2, roundTrip/2+100*time.Microsecond)
 				}
 				start := time.Now()
-				_, err := acquire(b.lock, impatient(b, ends), key, ttl)
+				_, err := acquire(b.Redlock, impatient(b, ends), key, ttl)
 				require.Error(b, err)
 				took := time.Since(start)
 				assert.LessOrEqual(b, took, ends+roundTrip+100*time.Microsecond, name)
 				for i := 3; i < 5; i++ {
-					m := b.masters.Master(i)
+					m := b.Masters.Master(i)
 					has, _ := m.Miniredis().Get(key)
 					switch granted := firstValue(m.Commands()); {
 					case ends < roundTrip: // nobody has answered
@@ -45,7 +46,7 @@ func TestAcquireLeavesNothingWhereItWasGranted(t *testing.T) {
 					}
 				}
 				time.Sleep(2*roundTrip + time.Millisecond)
-				assert.Equal(b, []int{0, 1, 2}, b.has(key), "%s, the context ends after %v", name, ends)
+				assert.Equal(b, []int{0, 1, 2}, b.Has(key), "%s, the context ends after %v", name, ends)
 			})
 		}
 	}
@@ -63,18 +64,18 @@ func firstValue(commands [][]string) string {
 
 // A node that hangs after it granted costs a cancelled caller no more than a NodeTimeout.
 func TestAcquireDoesNotWaitForAHungNodeToGiveBack(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.delay(time.Millisecond, time.Millisecond)
-		b.steal(key, time.Hour, 0, 1, 2)
-		time.AfterFunc(2*time.Millisecond, func() { b.stall(3, 4) })
-		assert.LessOrEqual(b, took(func() {
-			_, err := b.lock.Acquire(impatient(b, 5*time.Millisecond), key, ttl)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(time.Millisecond, time.Millisecond)
+		b.Steal(key, time.Hour, 0, 1, 2)
+		time.AfterFunc(2*time.Millisecond, func() { b.Stall(3, 4) })
+		assert.LessOrEqual(b, virtual.Took(func() {
+			_, err := b.Redlock.Acquire(impatient(b, 5*time.Millisecond), key, ttl)
 			assert.ErrorIs(b, err, redlock.ErrHeld)
-		}), 5*time.Millisecond+nodeTimeout)
-		b.stall(0, 1, 2)
-		assert.Equal(b, 300*time.Millisecond, took(func() {
-			_, err := b.lock.Acquire(impatient(b, 300*time.Millisecond), "other", ttl)
+		}), 5*time.Millisecond+virtual.NodeTimeout)
+		b.Stall(0, 1, 2)
+		assert.Equal(b, 300*time.Millisecond, virtual.Took(func() {
+			_, err := b.Redlock.Acquire(impatient(b, 300*time.Millisecond), "other", ttl)
 			assert.ErrorIs(b, err, redlock.ErrNoQuorum)
 		}), "nobody granted")
 	})

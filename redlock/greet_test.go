@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/auth"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -24,30 +24,30 @@ func TestAcquireAfterALongRestFindsItsMajority(t *testing.T) {
 		"heeds deadline": func(o *redis.Options) { o.ContextTimeoutEnabled = true },
 		"one connection": func(o *redis.Options) { o.PoolSize = 1 },
 	} {
-		for how, drop := range map[string]func(a *movable){
-			"broken": func(a *movable) { a.to.Break() },
-			"silent": func(a *movable) { a.silence() },
+		for how, drop := range map[string]func(a *virtual.Movable){
+			"broken": (*virtual.Movable).Break,
+			"silent": (*virtual.Movable).Silence,
 		} {
 			if how == "silent" && name != "heeds deadline" {
 				continue // go-redis reads on until its own read timeout
 			}
 			t.Run(name+", "+how, func(t *testing.T) {
-				virtually(t, 3, redlock.Config{}, func(b *bed) {
-					r, addrs := b.moving(redlock.Config{}, 3, options, func(o *redis.Options) { o.ConnMaxIdleTime = -1 })
-					l := b.take(r)
-					b.settle()
-					b.release(l)
+				virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+					r, addrs := b.Moving(redlock.Config{}, 3, options, func(o *redis.Options) { o.ConnMaxIdleTime = -1 })
+					l := b.Take(r)
+					b.Settle()
+					b.Release(l)
 					time.Sleep(time.Minute)
 					for i, a := range addrs {
 						drop(a)
-						b.commands(i)
+						b.Commands(i)
 					}
-					l = b.take(r)
+					l = b.Take(r)
 					time.Sleep(time.Second)
 					for i := range addrs {
-						assert.Equal(b, []string{"SET"}, b.commands(i))
+						assert.Equal(b, []string{"SET"}, b.Commands(i))
 					}
-					b.release(l)
+					b.Release(l)
 				})
 			})
 		}
@@ -58,10 +58,10 @@ func TestAcquireAfterALongRestFindsItsMajority(t *testing.T) {
 // after ConnMaxLifetime.
 func TestABusyLaneHeedsConnMaxLifetime(t *testing.T) {
 	for life, want := range map[time.Duration]int32{0: 1, 10 * time.Second: 6} {
-		virtually(t, 1, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 			var dials atomic.Int32
-			dial := b.masters.Master(0).Client().Options().Dialer
-			client := b.masters.Master(0).Client(func(o *redis.Options) {
+			dial := b.Masters.Master(0).Client().Options().Dialer
+			client := b.Masters.Master(0).Client(func(o *redis.Options) {
 				o.ConnMaxLifetime = life
 				o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					dials.Add(1)
@@ -71,7 +71,7 @@ func TestABusyLaneHeedsConnMaxLifetime(t *testing.T) {
 			r, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{})
 			require.NoError(b, err)
 			for range 120 { // a minute
-				b.release(b.take(r))
+				b.Release(b.Take(r))
 				time.Sleep(500 * time.Millisecond)
 			}
 			if life == 0 {
@@ -106,10 +106,10 @@ func TestNewRefusesStreamingCredentials(t *testing.T) {
 // A node whose handshake is garbage for a while is back afterwards, and the application's
 // client has all of its connections but one.
 func TestAcquireSurvivesGarbledHandshakes(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		var garbled atomic.Bool
 		garbled.Store(true)
-		master := b.masters.Master(0)
+		master := b.Masters.Master(0)
 		dial := master.Client().Options().Dialer
 		client := master.Client(func(o *redis.Options) {
 			o.PoolSize, o.PoolTimeout = 3, time.Second
@@ -138,29 +138,8 @@ func TestAcquireSurvivesGarbledHandshakes(t *testing.T) {
 		time.Sleep(time.Second)
 		_, _ = r.TryAcquire(ctx, key, ttl)
 		time.Sleep(ttl)
-		b.release(b.take(r))
+		b.Release(b.Take(r))
 		require.NoError(b, r.Close())
 		require.NoError(b, client.Ping(ctx).Err())
 	})
-}
-
-// The client makes its first connection itself: go-redis writes to the client's options
-// when a server does not know maintenance notifications, under a lock that a Conn does not
-// share. The application uses the client at the same time. The race detector judges.
-func TestRealAcquireConnectsBesideTheApplication(t *testing.T) {
-	f := startFleet(t, 1)
-	for range 20 {
-		client := f.servers[0].Client(func(o *redis.Options) {
-			o.Protocol, o.MaintNotificationsConfig = 3, &maintnotifications.Config{Mode: maintnotifications.ModeAuto}
-		})
-		r := f.redlockOf([]redis.UniversalClient{client}, redlock.Config{})
-		done := make(chan error)
-		for range 4 {
-			go func() { done <- client.Ping(f.ctx).Err() }()
-		}
-		f.cycle(r, key)
-		for range 4 {
-			require.NoError(t, <-done)
-		}
-	}
 }

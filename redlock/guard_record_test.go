@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -18,7 +19,7 @@ import (
 // address is the third node's in a bed of three nodes and more servers. It leads to one
 // server at a time.
 type address struct {
-	*bed
+	*virtual.Bed
 	leads *redlocktest.Master
 	conns []net.Conn
 }
@@ -27,14 +28,14 @@ type address struct {
 // another server: masters 2 to n-1 are those that it can lead to.
 func moving(t *testing.T, n int, f func(a *address)) {
 	t.Helper()
-	virtually(t, n, redlock.Config{}, func(b *bed) { f(&address{bed: b, leads: b.masters.Master(2)}) })
+	virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) { f(&address{Bed: b, leads: b.Masters.Master(2)}) })
 }
 
 // guarded is one more client with the guard on the two nodes and the address.
 func (a *address) guarded(cfg redlock.Config) *redlock.Redlock {
 	a.Helper()
-	cfg.RestartGuard = guardFor
-	third := a.masters.Master(2).Client(func(o *redis.Options) {
+	cfg.RestartGuard = virtual.GuardFor
+	third := a.Masters.Master(2).Client(func(o *redis.Options) {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := a.leads.Client().Options().Dialer(ctx, network, addr)
 			if err != nil {
@@ -45,7 +46,7 @@ func (a *address) guarded(cfg redlock.Config) *redlock.Redlock {
 			return c, nil
 		}
 	})
-	r, err := redlock.New([]redis.UniversalClient{a.masters.Master(0).Client(), a.masters.Master(1).Client(), third}, cfg)
+	r, err := redlock.New([]redis.UniversalClient{a.Masters.Master(0).Client(), a.Masters.Master(1).Client(), third}, cfg)
 	require.NoError(a, err)
 	a.Cleanup(func() { require.NoError(a, r.Close()) })
 	return r
@@ -65,7 +66,7 @@ func (c *breakable) Close() error {
 
 // lead gives the address to master i and breaks the connections to its predecessor.
 func (a *address) lead(i int) {
-	a.leads = a.masters.Master(i)
+	a.leads = a.Masters.Master(i)
 	for _, c := range a.conns {
 		_ = c.Close()
 	}
@@ -76,13 +77,13 @@ func (a *address) lead(i int) {
 func (a *address) look(r *redlock.Redlock) {
 	a.Helper()
 	for range 2 {
-		a.redis(0).Del(key)
+		a.Redis(0).Del(key)
 		l, err := r.TryAcquire(ctx, key, ttl)
-		a.settle()
+		a.Settle()
 		if err == nil {
 			require.NoError(a, l.Release(ctx))
 		}
-		a.settle()
+		a.Settle()
 	}
 }
 
@@ -92,22 +93,22 @@ func (a *address) third(r *redlock.Redlock) error { return r.Nodes()[2].Servers[
 // A replica whose master had lost the identity record is promoted, and a client meets it
 // first: it may have forgotten, and is in quarantine from now.
 func TestAcquireDoesNotCountAPromotedServerWithoutAnIdentityRecord(t *testing.T) {
-	virtually(t, 3, guarded, func(b *bed) {
-		b.warm()
-		b.steal(key, time.Hour, 0)
-		require.NoError(b, b.masters.Master(2).FailOver()) // it has no keys, not even the record
-		first := b.client(guarded)
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, time.Hour, 0)
+		require.NoError(b, b.Masters.Master(2).FailOver()) // it has no keys, not even the record
+		first := b.NewRedlock(virtual.Guarded)
 		_, err := first.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(b, err, redlock.ErrHeld)
 		assert.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
 		time.Sleep(4 * time.Second)
-		second := b.client(guarded)
+		second := b.NewRedlock(virtual.Guarded)
 		_, err = second.TryAcquire(ctx, key, ttl)
 		assert.ErrorContains(b, err, "quarantined for 6.1s: another server took over 4s ago", "the first has written since when")
 		time.Sleep(7 * time.Second)
-		b.redis(0).Del(key)
-		third := b.client(guarded)
-		b.release(b.take(third))
+		b.Redis(0).Del(key)
+		third := b.NewRedlock(virtual.Guarded)
+		b.Release(b.Take(third))
 		assert.NoError(b, third.Nodes()[2].Servers[0].Err, "it costs one guard, once")
 	})
 }
@@ -121,11 +122,11 @@ func TestAcquireDoesNotCountAServerThatComesBackToItsAddress(t *testing.T) {
 		a.lead(3)
 		a.look(witness) // dates the record of 3
 		require.ErrorContains(a, a.third(witness), "another server took over 0s ago")
-		time.Sleep(quarantine)
+		time.Sleep(virtual.Quarantine)
 		a.lead(2)
 		a.look(witness)
 		require.ErrorContains(a, a.third(witness), "another server took over 0s ago")
-		time.Sleep(quarantine)
+		time.Sleep(virtual.Quarantine)
 		for _, back := range []int{3, 2} {
 			idle := a.guarded(redlock.Config{})
 			a.look(idle)
@@ -141,7 +142,7 @@ func TestAcquireDoesNotCountAServerThatComesBackToItsAddress(t *testing.T) {
 			fresh := a.guarded(redlock.Config{})
 			a.look(fresh)
 			assert.ErrorContains(a, a.third(fresh), "quarantined for 6.1s: another server took over 4s ago", "the record has the new date")
-			time.Sleep(quarantine)
+			time.Sleep(virtual.Quarantine)
 		}
 	})
 }
@@ -172,7 +173,7 @@ func TestAcquireHeedsTheDateOfAServerThatWasNeverAReplica(t *testing.T) {
 		a.look(witness)
 		time.Sleep(3 * time.Second)
 		fresh := a.guarded(redlock.Config{})
-		a.steal(key, time.Hour, 0)
+		a.Steal(key, time.Hour, 0)
 		_, err := fresh.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(a, err, redlock.ErrHeld)
 		assert.ErrorContains(a, err, "quarantined for 7.1s: another server took over 3s ago")
@@ -191,7 +192,7 @@ func TestAcquireWritesALostIdentityRecordAgain(t *testing.T) {
 			a.look(witness)
 			a.lead(3)
 			a.look(witness)
-			a.redis(3).Del("redlock:server")
+			a.Redis(3).Del("redlock:server")
 			lose(a)
 			time.Sleep(3 * time.Second)
 			a.look(witness)
@@ -207,7 +208,7 @@ func TestAcquireWritesALostIdentityRecordAgain(t *testing.T) {
 // A server that nobody has met has the identity record of another, from a backup perhaps.
 func TestAcquireDoesNotCountAServerWithAnothersIdentityRecord(t *testing.T) {
 	moving(t, 4, func(a *address) {
-		require.NoError(a, a.redis(2).Set("redlock:server", "someone:else 0"))
+		require.NoError(a, a.Redis(2).Set("redlock:server", "someone:else 0"))
 		fresh := a.guarded(redlock.Config{})
 		a.look(fresh)
 		assert.ErrorContains(a, a.third(fresh), "quarantined for 10.1s: another server took over 0s ago")
@@ -217,24 +218,24 @@ func TestAcquireDoesNotCountAServerWithAnothersIdentityRecord(t *testing.T) {
 // An identity is believed for a second from when the question was sent: the answer may
 // have been under way for longer.
 func TestAcquireAsksAgainASecondAfterItSentTheQuestion(t *testing.T) {
-	virtually(t, 3, redlock.Config{RestartGuard: guardFor, NodeTimeout: 3 * time.Second}, func(b *bed) {
-		third := b.masters.Master(2)
-		b.release(b.take(b.lock))
-		b.settle()
+	virtual.Run(t, 3, redlock.Config{RestartGuard: virtual.GuardFor, NodeTimeout: 3 * time.Second}, func(b *virtual.Bed) {
+		third := b.Masters.Master(2)
+		b.Release(b.Take(b.Redlock))
+		b.Settle()
 		time.Sleep(990 * time.Millisecond)
 		// It keeps the connection in use, and the node is asked on it.
-		b.release(b.take(b.lock))
+		b.Release(b.Take(b.Redlock))
 		time.Sleep(50 * time.Millisecond)
 		third.Delay(0, 900*time.Millisecond)
-		b.redis(1).Set(key, "somebody else")
-		l, err := b.lock.TryAcquire(ctx, key, ttl)
+		b.Redis(1).Set(key, "somebody else")
+		l, err := b.Redlock.TryAcquire(ctx, key, ttl)
 		require.NoError(b, err)
 		third.Demote()
 		third.Promote()
 		third.Delay(0, 0)
 		_ = l.Release(ctx)
 		time.Sleep(200 * time.Millisecond)
-		_, err = b.lock.TryAcquire(ctx, key, ttl)
+		_, err = b.Redlock.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(b, err, redlock.ErrHeld)
 		assert.ErrorContains(b, err, "another server took over")
 	})

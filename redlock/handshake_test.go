@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -17,11 +18,11 @@ import (
 // of a pipeline as it was: none may take the reply that it had before for an answer.
 func TestARefusedHandshakeIsNoAnswer(t *testing.T) {
 	for _, n := range []int{1, 8} { // a command, a pipeline
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
-			for _, m := range b.masters.All() {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+			for _, m := range b.Masters.All() {
 				m.SetPassword("first")
 			}
-			lock := b.client(redlock.Config{})
+			lock := b.NewRedlock(redlock.Config{})
 			burst := func(name string) (held []*redlock.Lock) {
 				var all sync.WaitGroup
 				var mu sync.Mutex
@@ -42,15 +43,15 @@ func TestARefusedHandshakeIsNoAnswer(t *testing.T) {
 			}
 			for i := range 3 {
 				require.Len(t, burst(fmt.Sprint("before ", i, " ")), n)
-				b.settle()
+				b.Settle()
 			}
-			for _, m := range b.masters.All() {
+			for _, m := range b.Masters.All() {
 				m.SetPassword("second")
 			}
 			for i := range 3 {
-				b.masters.Kill(0, 1, 2)
-				b.settle()
-				require.NoError(t, b.masters.Restart(0, 1, 2))
+				b.Masters.Kill(0, 1, 2)
+				b.Settle()
+				require.NoError(t, b.Masters.Restart(0, 1, 2))
 				for j := range 4 {
 					assert.Empty(t, burst(fmt.Sprint("after ", i, " ", j, " ")))
 					time.Sleep(700 * time.Millisecond)

@@ -1,7 +1,6 @@
 package redlock_test
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -11,36 +10,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/spy"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
-
-// before is a go-redis hook that has a look at every command before it is sent.
-type before func(redis.Cmder)
-
-func (b before) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		b(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			b(cmd)
-		}
-		return next(ctx, cmds)
-	}
-}
 
 // A hook that puts a prefix in front of keys, as there are in the wild, changes the
 // arguments of a command, which the connection uses again for the next key. Two
 // clients with such hooks exclude each other, on the keys that the hook makes.
 func TestAHookMayPrefixKeys(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		prefix := before(func(cmd redis.Cmder) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		prefix := spy.Before(func(cmd redis.Cmder) {
 			at := map[string]int{"set": 1, "eval": 3, "evalsha": 3}[cmd.Name()]
 			if key, ok := cmd.Args()[at].(string); ok && at > 0 {
 				cmd.Args()[at] = "app:" + key
@@ -48,7 +28,7 @@ func TestAHookMayPrefixKeys(t *testing.T) {
 		})
 		hooked := func() *redlock.Redlock {
 			var nodes []redis.UniversalClient
-			for _, m := range b.masters.All() {
+			for _, m := range b.Masters.All() {
 				client := m.Client()
 				client.AddHook(prefix)
 				nodes = append(nodes, client)
@@ -62,28 +42,28 @@ func TestAHookMayPrefixKeys(t *testing.T) {
 		for _, key := range []string{"first", "second", "third"} {
 			l, err := one.TryAcquire(ctx, key, ttl)
 			require.NoError(t, err)
-			b.settle()
+			b.Settle()
 			_, err = other.TryAcquire(ctx, key, ttl)
 			require.ErrorIs(t, err, redlock.ErrHeld, key)
-			assert.Len(t, b.has("app:"+key), 3)
-			assert.Empty(t, b.has(key))
+			assert.Len(t, b.Has("app:"+key), 3)
+			assert.Empty(t, b.Has(key))
 			require.NoError(t, l.Extend(ctx, 2*ttl))
 			require.NoError(t, l.Release(ctx))
-			b.settle()
-			assert.Empty(t, b.has("app:"+key))
+			b.Settle()
+			assert.Empty(t, b.Has("app:"+key))
 		}
 	})
 }
 
 // Who traces commands sees keys and ttls, and no value.
 func TestAHookSeesNoValue(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var mu sync.Mutex
 		var said []string
 		var nodes []redis.UniversalClient
-		for _, m := range b.masters.All() {
+		for _, m := range b.Masters.All() {
 			client := m.Client()
-			client.AddHook(before(func(cmd redis.Cmder) {
+			client.AddHook(spy.Before(func(cmd redis.Cmder) {
 				mu.Lock()
 				defer mu.Unlock()
 				said = append(said, cmd.String())
@@ -97,7 +77,7 @@ func TestAHookSeesNoValue(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, l.Extend(ctx, 2*ttl))
 		require.NoError(t, l.Release(ctx))
-		b.settle()
+		b.Settle()
 
 		mu.Lock()
 		defer mu.Unlock()
@@ -129,8 +109,8 @@ func TestNewRefusesAClientThatReadsWithoutEnd(t *testing.T) {
 // The hooks of a ClusterClient itself do not see the commands of locks. One that only looks
 // is no harm; one that changes keys, for commands or for pipelines, must not be missed.
 func TestNewRefusesAClusterWhoseOwnHookChangesKeys(t *testing.T) {
-	looks := before(func(redis.Cmder) {})
-	prefixes := before(func(cmd redis.Cmder) {
+	looks := spy.Before(func(redis.Cmder) {})
+	prefixes := spy.Before(func(cmd redis.Cmder) {
 		if cmd.Name() == "set" {
 			cmd.Args()[1] = "app:" + cmd.Args()[1].(string)
 		}

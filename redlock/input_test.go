@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -70,8 +71,10 @@ func TestBadArgumentsAreErrorsThatNameTheField(t *testing.T) {
 // stopped is a clock of which there is none.
 type stopped struct{ now time.Time }
 
-func (s *stopped) Now() time.Time                                  { return s.now }
-func (s *stopped) NewTimer(time.Duration) clock.Timer              { return nil }
+func (s *stopped) Now() time.Time { return s.now }
+
+func (s *stopped) NewTimer(time.Duration) clock.Timer { return nil }
+
 func (s *stopped) AfterFunc(time.Duration, func()) (t clock.Timer) { return nil }
 
 func TestZeroValuesDoNotPanic(t *testing.T) {
@@ -111,30 +114,30 @@ func TestBadOperandsAreErrorsThatNameTheArgument(t *testing.T) {
 }
 
 func TestExtendRefusesABadTtl(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, ttl)
-		b.settle()
-		b.commands(0)
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		b.Commands(0)
 		assert.ErrorContains(t, l.Extend(ctx, 0), "redlock: ttl")
 		assert.ErrorContains(t, l.Extend(ctx, 9*time.Millisecond), "redlock: ttl")
 		var none context.Context
 		assert.ErrorContains(t, l.Extend(none, ttl), "redlock: ctx")
-		b.settle()
-		assert.Empty(t, b.commands(0))
+		b.Settle()
+		assert.Empty(t, b.Commands(0))
 		assert.NoError(t, l.Context().Err())
 		require.NoError(t, l.Release(none), "a release is a release")
 	})
 }
 
 func TestVeryLongTtls(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l, err := b.lock.TryAcquire(ctx, key, 100*365*24*time.Hour)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l, err := b.Redlock.TryAcquire(ctx, key, 100*365*24*time.Hour)
 		require.NoError(t, err)
 		l.KeepAlive()
 		require.NoError(t, l.Extend(ctx, math.MaxInt64/2))
 		require.NoError(t, l.Release(ctx))
-		b.settle()
-		assert.Empty(t, b.has(key))
+		b.Settle()
+		assert.Empty(t, b.Has(key))
 	})
 }
 
@@ -236,11 +239,11 @@ func TestAnAnswerThatIsNoAnswerIsNoVote(t *testing.T) {
 		"a list":       func(p *server.Peer) { p.WriteLen(1); p.WriteBulk("OK") },
 		"OK":           func(p *server.Peer) { p.WriteOK() },
 	} {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
-			b.warm()
-			held := b.acquire("held", ttl)
-			b.settle()
-			for _, m := range b.masters.All()[:2] {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+			b.Warm()
+			held := b.Acquire("held", ttl)
+			b.Settle()
+			for _, m := range b.Masters.All()[:2] {
 				m.Miniredis().Server().SetPreHook(func(p *server.Peer, cmd string, _ ...string) bool {
 					if cmd == "SET" && name != "OK" || strings.HasPrefix(cmd, "EVAL") && name != "one" {
 						answer(p)
@@ -250,30 +253,30 @@ func TestAnAnswerThatIsNoAnswerIsNoVote(t *testing.T) {
 				})
 			}
 			if name != "OK" {
-				_, err := b.lock.TryAcquire(ctx, key, ttl)
+				_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 				require.ErrorIs(t, err, redlock.ErrNoQuorum, name)
 			}
 			if name != "one" {
 				require.ErrorIs(t, held.Extend(ctx, ttl), redlock.ErrNoQuorum, name)
 				require.ErrorIs(t, held.Release(ctx), redlock.ErrNoQuorum, name)
 			}
-			for _, m := range b.masters.All() {
+			for _, m := range b.Masters.All() {
 				m.Miniredis().Server().SetPreHook(nil)
 			}
 			time.Sleep(5 * time.Second)
-			assert.Empty(t, b.has(key))
+			assert.Empty(t, b.Has(key))
 		})
 	}
 }
 
 func TestServersMessagesAreCutBeforeTheyQuote(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.warm()
-		for _, m := range b.masters.All()[:2] {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		for _, m := range b.Masters.All()[:2] {
 			m.Miniredis().SetError("ERR unknown command 'SET', with args beginning with: 'orders' 'secret-value' ")
 		}
-		_, err := b.lock.TryAcquire(ctx, key, ttl)
-		for _, m := range b.masters.All() {
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+		for _, m := range b.Masters.All() {
 			m.Miniredis().SetError("")
 		}
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
@@ -283,15 +286,15 @@ func TestServersMessagesAreCutBeforeTheyQuote(t *testing.T) {
 }
 
 func TestNoValueIsEverPrinted(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, ttl)
-		b.settle()
-		for _, m := range b.masters.All() {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		for _, m := range b.Masters.All() {
 			m.Miniredis().SetError("ERR I do not like " + l.Value())
 		}
 		extend := l.Extend(ctx, ttl)
 		release := l.Release(ctx)
-		for _, m := range b.masters.All() {
+		for _, m := range b.Masters.All() {
 			m.Miniredis().SetError("")
 		}
 		for _, err := range []error{extend, release} {
@@ -303,8 +306,8 @@ func TestNoValueIsEverPrinted(t *testing.T) {
 }
 
 func TestALockMayBeLogged(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, ttl)
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, ttl)
 		var log strings.Builder
 		slog.New(slog.NewTextHandler(&log, nil)).Info("got it", "lock", l)
 		for _, s := range []string{fmt.Sprint(l), fmt.Sprintf("%v %+v %#v %s", l, l, l, l), log.String()} {
@@ -315,10 +318,10 @@ func TestALockMayBeLogged(t *testing.T) {
 }
 
 func TestLongKeysMakeNoLongErrors(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		long := strings.Repeat("\x00", 1<<20)
-		l := b.acquire(long, ttl)
-		_, err := b.lock.TryAcquire(ctx, long, ttl)
+		l := b.Acquire(long, ttl)
+		_, err := b.Redlock.TryAcquire(ctx, long, ttl)
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		assert.Less(t, len(err.Error()), 1000)
 		var failed *redlock.QuorumError

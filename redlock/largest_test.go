@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -27,13 +28,13 @@ func TestAcquireWithTheLargestDurations(t *testing.T) {
 			"ttl, fenced":    {FenceRetention: most, Fencing: true},
 			"Drift.Factor":   {Drift: clock.Drift{Factor: 0.99}},
 		} {
-			virtually(t, 3, cfg, func(b *bed) {
+			virtual.Run(t, 3, cfg, func(b *virtual.Bed) {
 				ttl := ttl
 				if name != "NodeTimeout" && name != "FenceRetention" {
 					ttl = most
 				}
 				start := time.Now()
-				l, err := b.lock.TryAcquire(ctx, key, ttl)
+				l, err := b.Redlock.TryAcquire(ctx, key, ttl)
 				require.NoError(b, err, "%s %v", name, most)
 				left := clock.Validity(ttl.Truncate(time.Millisecond), 0, cfg.Drift)
 				if cfg.Drift == (clock.Drift{}) {
@@ -42,18 +43,18 @@ func TestAcquireWithTheLargestDurations(t *testing.T) {
 				assert.Equal(b, left, l.Until().Sub(start), "%s %v", name, most)
 				require.NoError(b, l.Extend(ctx, ttl))
 				l.KeepAlive()
-				b.settle()
+				b.Settle()
 				require.NoError(b, l.Context().Err())
 				waiting, stop := context.WithCancel(ctx)
 				done := make(chan error)
 				go func() {
-					_, err := b.client(cfg).Acquire(waiting, key, ttl)
+					_, err := b.NewRedlock(cfg).Acquire(waiting, key, ttl)
 					done <- err
 				}()
-				b.settle()
+				b.Settle()
 				stop()
 				require.ErrorIs(b, <-done, context.Canceled)
-				b.release(l)
+				b.Release(l)
 			})
 		}
 	}
@@ -67,8 +68,8 @@ func TestAcquireWithTheLargestGuard(t *testing.T) {
 			"the drift is a part": {RestartGuard: most},
 			"the drift is fixed":  {RestartGuard: most, Drift: clock.Drift{Floor: time.Second}},
 		} {
-			virtually(t, 3, redlock.Config{}, func(b *bed) {
-				s := b.client(cfg)
+			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+				s := b.NewRedlock(cfg)
 				_, err := s.TryAcquire(ctx, key, ttl)
 				require.ErrorIs(b, err, redlock.ErrNoQuorum, "%s %v", name, most)
 				assert.ErrorContains(b, err, "quarantined for", "%s %v", name, most)

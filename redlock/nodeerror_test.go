@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -9,12 +10,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 // nodeVotes lists the votes in a *QuorumError by node, Granted for those that it leaves out.
-func nodeVotes(b *bed, err error) []quorum.Vote {
+func nodeVotes(b *virtual.Bed, err error) []quorum.Vote {
 	b.Helper()
 	var failed *redlock.QuorumError
 	require.ErrorAs(b, err, &failed)
@@ -23,7 +25,7 @@ func nodeVotes(b *bed, err error) []quorum.Vote {
 		all[i] = quorum.Granted
 	}
 	for _, n := range failed.Nodes {
-		assert.Equal(b, b.addrs(n.Index)[0], n.Addr)
+		assert.Equal(b, addrs(b, n.Index)[0], n.Addr)
 		all[n.Index] = n.Vote
 		for _, refusal := range []error{redlock.ErrHeld, redlock.ErrNotHeld} {
 			acquisition := failed.Op == "acquire"
@@ -37,14 +39,14 @@ func nodeVotes(b *bed, err error) []quorum.Vote {
 func TestAcquireErrorTellsRefusedNodesFromFailedOnes(t *testing.T) {
 	for name, cfg := range map[string]redlock.Config{"plain": {}, "fair": {Fair: true}, "fencing": {Fencing: true}} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, 5, cfg, func(b *bed) {
-				b.warm()
-				b.steal(key, time.Hour, 0, 1)
-				b.masters.Kill(4)
+			virtual.Run(t, 5, cfg, func(b *virtual.Bed) {
+				b.Warm()
+				b.Steal(key, time.Hour, 0, 1)
+				b.Masters.Kill(4)
 				for i := range 4 { // so that all others have voted at the decision
-					b.masters.Master(i).Delay(0, time.Duration(3-i)*time.Millisecond)
+					b.Masters.Master(i).Delay(0, time.Duration(3-i)*time.Millisecond)
 				}
-				_, err := b.lock.TryAcquire(ctx, key, ttl)
+				_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 				assert.ErrorIs(b, err, redlock.ErrHeld)
 				assert.Equal(b, []quorum.Vote{quorum.Refused, quorum.Refused, quorum.Granted, quorum.Granted, quorum.Failed}, nodeVotes(b, err))
 				assert.ErrorIs(b, err, io.EOF, "the failed node's cause")
@@ -56,11 +58,11 @@ func TestAcquireErrorTellsRefusedNodesFromFailedOnes(t *testing.T) {
 // A node that refused says that somebody has its key; that too many failed is what came
 // of it. A program that takes ErrHeld for "busy" must not be told so.
 func TestAcquireWithoutAQuorumDoesNotMatchARefusal(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.steal(key, time.Hour, 0, 1)
-		b.stall(2, 3, 4)
-		_, err := b.lock.TryAcquire(ctx, key, ttl)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, time.Hour, 0, 1)
+		b.Stall(2, 3, 4)
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 		assert.ErrorIs(b, err, redlock.ErrNoQuorum)
 		assert.NotErrorIs(b, err, redlock.ErrHeld)
 		assert.Equal(b, []quorum.Vote{quorum.Refused, quorum.Refused, quorum.Failed, quorum.Failed, quorum.Failed}, nodeVotes(b, err))
@@ -70,12 +72,12 @@ func TestAcquireWithoutAQuorumDoesNotMatchARefusal(t *testing.T) {
 }
 
 func TestExtendAndReleaseErrorsTellRefusedNodesFromFailedOnes(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		b.settle()
-		b.steal(key, ttl, 0)
-		b.stall(2, 3, 4)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		b.Steal(key, ttl, 0)
+		b.Stall(2, 3, 4)
 		err := l.Extend(ctx, ttl)
 		assert.ErrorIs(b, err, redlock.ErrNoQuorum)
 		assert.NotErrorIs(b, err, redlock.ErrNotHeld)
@@ -89,15 +91,15 @@ func TestExtendAndReleaseErrorsTellRefusedNodesFromFailedOnes(t *testing.T) {
 
 // What a node answers after the decision is none of its votes.
 func TestAcquireErrorIsOfTheDecision(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.steal(key, time.Hour, 0, 1, 2, 3)
-		b.delay(time.Millisecond, time.Millisecond)
-		b.masters.Master(3).Delay(time.Millisecond, 2*time.Millisecond)
-		b.masters.Master(4).Delay(time.Millisecond, 4*time.Millisecond)
-		_, err := b.lock.TryAcquire(ctx, key, ttl)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, time.Hour, 0, 1, 2, 3)
+		b.Delay(time.Millisecond, time.Millisecond)
+		b.Masters.Master(3).Delay(time.Millisecond, 2*time.Millisecond)
+		b.Masters.Master(4).Delay(time.Millisecond, 4*time.Millisecond)
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 		assert.ErrorIs(b, err, redlock.ErrHeld)
 		assert.Equal(b, []quorum.Vote{quorum.Refused, quorum.Refused, quorum.Refused, quorum.Pending, quorum.Pending}, nodeVotes(b, err))
-		assert.Contains(b, text(err), "10.0.0.4:6379: had not answered when it was decided")
+		assert.Contains(b, fmt.Sprint(err), "10.0.0.4:6379: had not answered when it was decided")
 	})
 }

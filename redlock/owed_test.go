@@ -8,21 +8,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 // What is owed to a node that answers again is sent before Close is through.
 func TestCloseSendsWhatIsOwed(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		r := b.client(redlock.Config{})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		r := b.NewRedlock(redlock.Config{})
 		l, err := r.Acquire(context.Background(), "key", time.Minute)
 		require.NoError(b, err)
-		b.settle()
-		b.masters.Master(0).LoseRequests(1)
+		b.Settle()
+		b.Masters.Master(0).LoseRequests(1)
 		require.NoError(b, l.Release(context.Background()))
 		time.Sleep(time.Millisecond) // node 0 lost the release; it is owed
 		require.NoError(b, r.Close())
-		assert.False(b, b.masters.Master(0).Miniredis().Exists("key"), "Close left the key on a node that answers")
+		assert.False(b, b.Masters.Master(0).Miniredis().Exists("key"), "Close left the key on a node that answers")
 	})
 }
 
@@ -31,13 +32,13 @@ func TestCloseSendsWhatIsOwed(t *testing.T) {
 func TestALateGrantIsTakenBackWhenTheTTLIsOver(t *testing.T) {
 	for _, name := range []string{"release", "clean-up"} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, 3, redlock.Config{}, func(b *bed) {
-				b.warm()
-				b.masters.Master(0).Stall()
+			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+				b.Warm()
+				b.Masters.Master(0).Stall()
 				if name == "clean-up" {
-					b.masters.Master(1).Stall()
+					b.Masters.Master(1).Stall()
 				}
-				l, err := b.lock.TryAcquire(context.Background(), "key", 300*time.Millisecond)
+				l, err := b.Redlock.TryAcquire(context.Background(), "key", 300*time.Millisecond)
 				if name == "release" {
 					require.NoError(b, err)
 					require.NoError(b, l.Release(context.Background()))
@@ -45,10 +46,10 @@ func TestALateGrantIsTakenBackWhenTheTTLIsOver(t *testing.T) {
 					require.Error(b, err)
 				}
 				time.Sleep(time.Second) // far less than what the lane waits for an answer
-				b.masters.Master(0).Resume()
-				b.masters.Master(1).Resume()
+				b.Masters.Master(0).Resume()
+				b.Masters.Master(1).Resume()
 				time.Sleep(50 * time.Millisecond)
-				assert.False(b, b.masters.Master(0).Miniredis().Exists("key"), "the late grant stays for %v", b.masters.Master(0).Miniredis().TTL("key"))
+				assert.False(b, b.Masters.Master(0).Miniredis().Exists("key"), "the late grant stays for %v", b.Masters.Master(0).Miniredis().TTL("key"))
 			})
 		})
 	}
@@ -57,12 +58,12 @@ func TestALateGrantIsTakenBackWhenTheTTLIsOver(t *testing.T) {
 // A release that waits behind a batch whose connection breaks is sent on another,
 // though the Redlock is being closed: the node answers.
 func TestCloseSendsWhatWaitsBehindABrokenBatch(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		r := b.client(redlock.Config{})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		r := b.NewRedlock(redlock.Config{})
 		l, err := r.Acquire(context.Background(), "key", time.Minute)
 		require.NoError(b, err)
-		b.settle()
-		m := b.masters.Master(0)
+		b.Settle()
+		m := b.Masters.Master(0)
 		m.Delay(10*time.Millisecond, 0)
 
 		tried := make(chan error)
@@ -74,7 +75,7 @@ func TestCloseSendsWhatWaitsBehindABrokenBatch(t *testing.T) {
 		require.NoError(b, l.Release(context.Background()))
 		closed := make(chan error)
 		go func() { closed <- r.Close() }()
-		b.settle()
+		b.Settle()
 		require.NoError(b, m.Restart(), "which cuts the connection")
 		m.Delay(0, 0)
 		require.NoError(b, <-tried)
@@ -87,23 +88,23 @@ func TestCloseSendsWhatWaitsBehindABrokenBatch(t *testing.T) {
 // been released, also if the lock was extended in between and other nodes got
 // everything.
 func TestWhatWaitedBehindAHungNodeIsNotSentAfterTheRelease(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.masters.Master(2).Stall()
-		first := b.acquire("first", ttl) // in the batch that hangs
-		l := b.acquire(key, ttl)         // behind it
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Masters.Master(2).Stall()
+		first := b.Acquire("first", ttl) // in the batch that hangs
+		l := b.Acquire(key, ttl)         // behind it
 		require.NoError(t, l.Extend(ctx, 2*ttl))
 		require.NoError(t, l.Release(ctx))
 		require.NoError(t, first.Release(ctx))
-		hung := b.masters.Master(2)
+		hung := b.Masters.Master(2)
 		hung.Resume()
 		time.Sleep(ttl)
 		for _, command := range hung.Commands() {
 			assert.False(t, command[0] == "SET" && command[1] == key, "sent although it was withdrawn")
 		}
 		for i := range 3 {
-			assert.NotContains(t, b.has(key), i)
-			assert.NotContains(t, b.has("first"), i)
+			assert.NotContains(t, b.Has(key), i)
+			assert.NotContains(t, b.Has("first"), i)
 		}
 	})
 }

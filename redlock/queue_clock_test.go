@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 // Four clients take the lock again and again, and each has its share, however far their
 // clocks are apart: a day, decades, or beyond what is a time at all.
 func TestAcquireTakesTurnsHoweverWrongTheClocks(t *testing.T) {
-	crowded(t)
+	virtual.Crowded(t)
 	const hour, year = time.Hour, 365 * 24 * time.Hour // a bubble's time begins in 2000
 	for name, offsets := range map[string][]time.Duration{
 		"one 25 h ahead":           {0, 0, 25 * hour, 0},
@@ -26,13 +27,13 @@ func TestAcquireTakesTurnsHoweverWrongTheClocks(t *testing.T) {
 	} {
 		for _, fair := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, Fair %v", name, fair), func(t *testing.T) {
-				virtually(t, 3, redlock.Config{}, func(b *bed) {
-					var all []*party
+				virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+					var all []*virtual.Party
 					for i, offset := range offsets {
 						cfg := by(offset)
 						cfg.Fair = fair
-						all = append(all, b.ready(cfg))
-						all[i].jitter(uint64(i), 2*time.Millisecond)
+						all = append(all, b.ReadyParty(cfg))
+						jitterPaths(all[i], uint64(i), 2*time.Millisecond)
 					}
 					const turns, before = 60, 20 // by then they know the clocks
 					each := make([]int, len(all))
@@ -42,7 +43,7 @@ func TestAcquireTakesTurnsHoweverWrongTheClocks(t *testing.T) {
 					for _, n := range each {
 						assert.InDelta(b, 10, n, 2, "%v", each)
 					}
-					b.noQueues()
+					b.NoQueues()
 				})
 			})
 		}
@@ -60,16 +61,16 @@ func TestAcquireWithGarbageInTheQueue(t *testing.T) {
 	} {
 		for _, member := range []string{"nobody here", "", " ", "@", "@nobody x", "{x}y z", "\xff\x00"} {
 			t.Run(fmt.Sprintf("%s %q", name, member), func(t *testing.T) {
-				virtually(t, 1, redlock.Config{}, func(b *bed) {
-					parties := append(b.crowd(1, redlock.Config{}), b.ready(by(-25*time.Hour)))
-					l := b.hold(b.ready(redlock.Config{}), time.Hour)
-					_, err := b.redis(0).ZAdd("redlock:queue:{"+key+"}", score, member)
+				virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+					parties := append(b.ReadyParties(1, redlock.Config{}), b.ReadyParty(by(-25*time.Hour)))
+					l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+					_, err := b.Redis(0).ZAdd("redlock:queue:{"+key+"}", score, member)
 					require.NoError(b, err)
-					require.NoError(b, b.redis(0).Set("redlock:queued:{"+key+"}", "1"))
-					queue := b.line(parties, key, 100*time.Millisecond)
+					require.NoError(b, b.Redis(0).Set("redlock:queued:{"+key+"}", "1"))
+					queue := b.WaitInTurn(parties, key, 100*time.Millisecond)
 					released := time.Now()
 					require.Equal(b, []int{0, 1}, order(b, l, queue))
-					assert.LessOrEqual(b, queue[1].got.Sub(released), time.Second+20*time.Millisecond)
+					assert.LessOrEqual(b, queue[1].Got.Sub(released), time.Second+20*time.Millisecond)
 				})
 			})
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -21,14 +22,14 @@ import (
 func TestCloseInEveryPhaseOfAWait(t *testing.T) {
 	for seed := range uint64(25) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			d := time.Duration(random.IntN(4)) * time.Millisecond
-			b.delay(d, d)
+			b.Delay(d, d)
 			cfg := redlock.Config{Fair: random.IntN(2) == 0, Fencing: random.IntN(2) == 0}
 			var all sync.WaitGroup
 			var clients []*redlock.Redlock
 			for range 3 {
-				r := b.client(cfg)
+				r := b.NewRedlock(cfg)
 				clients = append(clients, r)
 				for range 4 {
 					seed := random.Uint64()
@@ -37,23 +38,23 @@ func TestCloseInEveryPhaseOfAWait(t *testing.T) {
 			}
 			time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
 			if random.IntN(2) == 0 {
-				b.stall(0)
+				b.Stall(0)
 			}
 			time.Sleep(time.Duration(random.IntN(300_000)) * time.Microsecond)
 			for _, r := range clients {
 				// NodeTimeouts, and what the clients take to give a connection up.
-				assert.LessOrEqual(b, took(func() { require.NoError(b, r.Close()) }), 8*time.Second, "seed %d", seed)
+				assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, r.Close()) }), 8*time.Second, "seed %d", seed)
 			}
 			all.Wait()
-			b.masters.Master(0).Resume()
+			b.Masters.Master(0).Resume()
 			time.Sleep(5 * time.Second)
-			assert.Empty(b, b.has(key), "seed %d", seed)
+			assert.Empty(b, b.Has(key), "seed %d", seed)
 		})
 	}
 }
 
 // waitUntilClosed wants the key again and again, with contexts that end.
-func waitUntilClosed(b *bed, r *redlock.Redlock, random *rand.Rand) {
+func waitUntilClosed(b *virtual.Bed, r *redlock.Redlock, random *rand.Rand) {
 	for {
 		c, cancel := context.WithTimeout(ctx, time.Duration(1+random.IntN(500))*time.Millisecond)
 		l, err := r.Acquire(c, key, time.Second)
@@ -79,29 +80,29 @@ func waitUntilClosed(b *bed, r *redlock.Redlock, random *rand.Rand) {
 // released before that, however long the client is ready to wait.
 func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
 	for _, readTimeout := range []time.Duration{0, 10 * time.Second} {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			var nodes []redis.UniversalClient
-			for _, m := range b.masters.All() {
+			for _, m := range b.Masters.All() {
 				nodes = append(nodes, m.Client(func(o *redis.Options) { o.ReadTimeout = readTimeout }))
 			}
 			r, err := redlock.New(nodes, redlock.Config{})
 			require.NoError(b, err)
 			held, err := r.TryAcquire(ctx, "held", time.Hour) // so that the lanes are connected
 			require.NoError(b, err)
-			l := b.acquire(key, time.Hour)
-			b.settle()
-			b.stall(0)
+			l := b.Acquire(key, time.Hour)
+			b.Settle()
+			b.Stall(0)
 			c, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 			defer cancel()
 			_, err = r.Acquire(c, key, time.Hour)
 			assert.ErrorIs(b, err, redlock.ErrHeld)
 			go func() {
 				time.Sleep(time.Second)
-				assert.Equal(b, []int{0}, b.has("held"), "nobody waits for the handshake to be released")
+				assert.Equal(b, []int{0}, b.Has("held"), "nobody waits for the handshake to be released")
 			}()
-			assert.LessOrEqual(b, took(func() { require.NoError(b, r.Close()) }), 12*time.Second)
+			assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, r.Close()) }), 12*time.Second)
 			assert.Error(b, held.Context().Err())
-			b.masters.Master(0).Resume()
+			b.Masters.Master(0).Resume()
 			require.NoError(b, l.Release(ctx))
 		})
 	}
@@ -111,19 +112,19 @@ func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
 // in the middle of its first try.
 func TestAnInheritedWaitSaysWhy(t *testing.T) {
 	for d := range 40 {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			for _, m := range b.masters.All() {
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			for _, m := range b.Masters.All() {
 				m.RefuseSubscriptions("ERR no such thing") // so that it tries often
 			}
-			b.warm()
-			b.delay(10*time.Millisecond, 10*time.Millisecond)
-			b.steal(key, time.Hour, 0, 1, 2, 3, 4)
+			b.Warm()
+			b.Delay(10*time.Millisecond, 10*time.Millisecond)
+			b.Steal(key, time.Hour, 0, 1, 2, 3, 4)
 			errs := make(chan error, 2)
 			for i := range 2 {
 				c, cancel := context.WithTimeout(ctx, time.Second+time.Duration(i*d)*time.Millisecond)
 				defer cancel()
 				go func() {
-					_, err := b.lock.Acquire(c, key, ttl)
+					_, err := b.Redlock.Acquire(c, key, ttl)
 					errs <- err
 				}()
 				time.Sleep(5 * time.Millisecond)

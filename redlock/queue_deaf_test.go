@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -20,30 +21,30 @@ func TestNodesThatLetNobodyListen(t *testing.T) {
 		"NOPERM this user has no permissions to run the 'subscribe' command",
 		"ERR unknown command 'subscribe', with args beginning with: 'redlock:wake:'",
 	} {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			var log bytes.Buffer
 			cfg := redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-			for _, m := range b.masters.All() {
+			for _, m := range b.Masters.All() {
 				m.RefuseSubscriptions(refusal)
 			}
-			holder, parties := b.ready(redlock.Config{}), b.crowd(2, cfg)
+			holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(2, cfg)
 			for range 3 {
-				l := b.hold(holder, time.Hour)
-				queue := b.line(parties, key, 50*time.Millisecond)
+				l := b.Hold(holder, time.Hour)
+				queue := b.WaitInTurn(parties, key, 50*time.Millisecond)
 				time.Sleep(time.Second)
-				tape := b.record(parties...)
+				tape := b.Record(parties...)
 				time.Sleep(10 * time.Second)
-				for _, c := range asked(tape.count()) {
+				for _, c := range virtual.WithoutPings(tape.Count()) {
 					assert.LessOrEqual(b, c["try"]+c["stand"]+c["leave"]+c["SET"]+c["release"], 10*5*2*25, "%v: a try each 50 ms on the average", c)
 					assert.LessOrEqual(b, c["SUBSCRIBE"], 5)
 				}
 				released := time.Now()
-				b.release(l)
-				finish(b, queue...)
+				b.Release(l)
+				virtual.Finish(b, queue...)
 				assert.LessOrEqual(b, time.Since(released), 2*100*time.Millisecond+10*time.Millisecond)
-				b.noQueues()
+				b.NoQueues()
 			}
-			b.settle()
+			b.Settle()
 			assert.Equal(b, 2*5, strings.Count(log.String(), "node does not let us queue"), "once for each node and Redlock")
 		})
 	}
@@ -51,19 +52,19 @@ func TestNodesThatLetNobodyListen(t *testing.T) {
 
 // With two of five such nodes nobody need look: a majority wakes.
 func TestSomeNodesThatLetNobodyListen(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		holder, parties := b.ready(redlock.Config{}), b.crowd(3, redlock.Config{})
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})
 		for _, i := range []int{1, 4} {
-			b.masters.Master(i).RefuseSubscriptions("NOPERM no")
+			b.Masters.Master(i).RefuseSubscriptions("NOPERM no")
 		}
-		l := b.hold(holder, time.Hour)
-		queue := b.line(parties, key, 300*time.Millisecond)
+		l := b.Hold(holder, time.Hour)
+		queue := b.WaitInTurn(parties, key, 300*time.Millisecond)
 		time.Sleep(500 * time.Millisecond)
-		tape := b.record(parties...)
+		tape := b.Record(parties...)
 		time.Sleep(10 * time.Second)
-		assert.LessOrEqual(b, tape.total(), 3*(10+2*5))
-		handOver(b, l, queue, nodeTimeout)
-		b.noQueues()
+		assert.LessOrEqual(b, tape.Total(), 3*(10+2*5))
+		handOver(b, l, queue, virtual.NodeTimeout)
+		b.NoQueues()
 	})
 }
 
@@ -79,42 +80,42 @@ func TestARefusalToListenThatPasses(t *testing.T) {
 		"CLUSTERDOWN The cluster is down",
 		"WRONGPASS invalid username-password pair or user is disabled.",
 	} {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			var log bytes.Buffer
 			cfg := redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-			holder, p := b.ready(redlock.Config{}), b.ready(cfg)
-			l := b.hold(holder, time.Hour)
-			for _, m := range b.masters.All() {
+			holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(cfg)
+			l := b.Hold(holder, time.Hour)
+			for _, m := range b.Masters.All() {
 				m.RefuseSubscriptions(refusal)
 			}
-			tape := b.record(p)
-			w := p.wait(key, ttl)
+			tape := b.Record(p)
+			w := p.Wait(key, ttl)
 			time.Sleep(10 * time.Second)
-			assert.LessOrEqual(b, tape.count()[p.name]["SUBSCRIBE"], 3*(7+10), "pauses that double, up to a second")
-			for _, m := range b.masters.All() {
+			assert.LessOrEqual(b, tape.Count()[p.Name]["SUBSCRIBE"], 3*(7+10), "pauses that double, up to a second")
+			for _, m := range b.Masters.All() {
 				m.RefuseSubscriptions("")
 			}
 			time.Sleep(time.Second + 20*time.Millisecond)
-			tape.count()
+			tape.Count()
 			time.Sleep(10 * time.Second)
-			assert.LessOrEqual(b, asked(tape.count())[p.name]["try"], 0, "it is woken, and does not poll")
+			assert.LessOrEqual(b, virtual.WithoutPings(tape.Count())[p.Name]["try"], 0, "it is woken, and does not poll")
 			released := time.Now()
 			require.NoError(b, l.Release(ctx))
-			b.release(w.hold())
-			assert.Zero(b, w.got.Sub(released))
-			b.settle()
+			b.Release(w.Hold())
+			assert.Zero(b, w.Got.Sub(released))
+			b.Settle()
 			require.NotContains(b, log.String(), "node does not let us queue", refusal)
 
-			l = b.hold(holder, time.Hour)
-			for _, m := range b.masters.All() {
+			l = b.Hold(holder, time.Hour)
+			for _, m := range b.Masters.All() {
 				m.RefuseSubscriptions("NOPERM no")
 				m.BreakSubscriptions()
 			}
-			w = p.wait(key, ttl)
+			w = p.Wait(key, ttl)
 			time.Sleep(time.Second)
-			b.release(l)
-			b.release(w.hold())
-			b.settle()
+			b.Release(l)
+			b.Release(w.Hold())
+			b.Settle()
 			assert.Equal(b, 3, strings.Count(log.String(), "node does not let us queue"), refusal)
 		})
 	}
@@ -122,25 +123,25 @@ func TestARefusalToListenThatPasses(t *testing.T) {
 
 // When it is permitted again that is noticed within a minute, and nobody looks any more.
 func TestNodesThatLetUsListenAgain(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		holder, p := b.ready(redlock.Config{}), b.ready(redlock.Config{})
-		for _, m := range b.masters.All() {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		for _, m := range b.Masters.All() {
 			m.RefuseSubscriptions("NOPERM no")
 		}
-		l := b.hold(holder, time.Hour)
-		w := p.wait(key, ttl)
+		l := b.Hold(holder, time.Hour)
+		w := p.Wait(key, ttl)
 		time.Sleep(5 * time.Second)
-		for _, m := range b.masters.All() {
+		for _, m := range b.Masters.All() {
 			m.RefuseSubscriptions("")
 		}
 		time.Sleep(time.Minute)
-		tape := b.record(p)
+		tape := b.Record(p)
 		time.Sleep(24 * time.Second)
-		assert.LessOrEqual(b, asked(tape.count())[p.name]["stand"], 3)
+		assert.LessOrEqual(b, virtual.WithoutPings(tape.Count())[p.Name]["stand"], 3)
 		released := time.Now()
 		require.NoError(b, l.Release(ctx))
-		b.release(w.hold())
-		assert.Zero(b, w.got.Sub(released))
-		b.noQueues()
+		b.Release(w.Hold())
+		assert.Zero(b, w.Got.Sub(released))
+		b.NoQueues()
 	})
 }

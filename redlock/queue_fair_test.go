@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // jitter has everything that a party sends and gets take from half of d to all of it.
-func (p *party) jitter(seed uint64, d time.Duration) {
-	for i, path := range p.paths {
+func jitterPaths(p *virtual.Party, seed uint64, d time.Duration) {
+	for i, path := range p.Paths {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		var mu sync.Mutex // its connections ask side by side
 		path.Shape(func(redlocktest.Direction) (time.Duration, bool) {
@@ -29,7 +30,7 @@ func (p *party) jitter(seed uint64, d time.Duration) {
 
 // loop has parties take the lock and give it back without a pause, until there have been
 // so many turns in all, and lists whose they were.
-func loop(b *bed, parties []*party, turns int) (whose []int) {
+func loop(b *virtual.Bed, parties []*virtual.Party, turns int) (whose []int) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	held := false
@@ -72,7 +73,7 @@ func jain(each []int) float64 {
 // Case 24 too: who releases the lock and wants it again at once is not ahead of whom its
 // release woke, wherever the clocks stand: everybody has as many turns as the others.
 func TestWhoComesBackAtOnceTakesTurns(t *testing.T) {
-	crowded(t)
+	virtual.Crowded(t)
 	const s = time.Second
 	for _, offsets := range [][]time.Duration{
 		{0, 0, 0, 0, 0, 0, 0, 0},
@@ -81,18 +82,18 @@ func TestWhoComesBackAtOnceTakesTurns(t *testing.T) {
 		{0, -1 * s, 2 * s, -3 * s, 4 * s, -5 * s, 6 * s, -7 * s},
 	} {
 		for _, fair := range []bool{false, true} {
-			virtually(t, 5, redlock.Config{}, func(b *bed) {
-				var all []*party
+			virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+				var all []*virtual.Party
 				for i, offset := range offsets {
 					cfg := by(offset)
 					cfg.Fair = fair
-					all = append(all, b.ready(cfg))
-					all[i].jitter(uint64(i), 2*time.Millisecond)
+					all = append(all, b.ReadyParty(cfg))
+					jitterPaths(all[i], uint64(i), 2*time.Millisecond)
 				}
-				tape := b.record(all...)
+				tape := b.Record(all...)
 				const turns = 200
 				var whose []int
-				virtual := took(func() { whose = loop(b, all, turns) })
+				elapsed := virtual.Took(func() { whose = loop(b, all, turns) })
 				each, commands := make([]int, len(all)), 0
 				for _, i := range whose[40:turns] { // by then all of them are there and know the clocks
 					each[i]++
@@ -101,12 +102,12 @@ func TestWhoComesBackAtOnceTakesTurns(t *testing.T) {
 				for _, n := range each {
 					assert.InDelta(b, 20, n, 2, "%v, clocks %v", each, offsets)
 				}
-				for _, c := range asked(tape.count()) {
+				for _, c := range virtual.WithoutPings(tape.Count()) {
 					commands += c["try"] + c["stand"] + c["leave"] + c["release"] + c["SET"]
 				}
 				assert.Less(b, commands, 20*len(whose), "ten, and those to take a place")
-				assert.Less(b, virtual, time.Duration(len(whose))*9*time.Millisecond, "two slow round trips and a millisecond to hold it")
-				b.noQueues()
+				assert.Less(b, elapsed, time.Duration(len(whose))*9*time.Millisecond, "two slow round trips and a millisecond to hold it")
+				b.NoQueues()
 			})
 		}
 	}
@@ -115,11 +116,11 @@ func TestWhoComesBackAtOnceTakesTurns(t *testing.T) {
 // stream has somebody new want the key every millisecond or so, for whom a turn takes
 // 300 µs, while another has waited for half a second when the lock is released. It returns
 // how many of them had the lock before, and how long the release was ago by then.
-func stream(b *bed, cfg redlock.Config, want func(*party) (*redlock.Lock, error), seed uint64) (overtook int, after time.Duration) {
-	b.delay(500*time.Microsecond, 500*time.Microsecond)
-	holder, patient, fresh := b.ready(cfg), b.ready(cfg), b.crowd(40, cfg)
-	l := b.hold(holder, time.Hour)
-	w := patient.wait(key, time.Hour)
+func stream(b *virtual.Bed, cfg redlock.Config, want func(*virtual.Party) (*redlock.Lock, error), seed uint64) (overtook int, after time.Duration) {
+	b.Delay(500*time.Microsecond, 500*time.Microsecond)
+	holder, patient, fresh := b.ReadyParty(cfg), b.ReadyParty(cfg), b.ReadyParties(40, cfg)
+	l := b.Hold(holder, time.Hour)
+	w := patient.Wait(key, time.Hour)
 	time.Sleep(500 * time.Millisecond)
 
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -133,7 +134,7 @@ func stream(b *bed, cfg redlock.Config, want func(*party) (*redlock.Lock, error)
 					assert.ErrorIs(b, err, redlock.ErrHeld)
 					return
 				}
-				if !w.over() {
+				if !w.Over() {
 					overtook++
 				}
 				time.Sleep(300 * time.Microsecond)
@@ -145,23 +146,24 @@ func stream(b *bed, cfg redlock.Config, want func(*party) (*redlock.Lock, error)
 	time.Sleep(20 * time.Millisecond)
 	released := time.Now()
 	require.NoError(b, l.Release(ctx))
-	l = w.hold()
+	l = w.Hold()
 	cancel()
 	require.NoError(b, l.Release(ctx))
 	all.Wait()
-	b.noQueues()
-	return overtook, w.got.Sub(released)
+	b.NoQueues()
+	return overtook, w.Got.Sub(released)
 }
 
-func tries(p *party) (*redlock.Lock, error)    { return p.TryAcquire(ctx, key, time.Hour) }
-func acquires(p *party) (*redlock.Lock, error) { return p.Acquire(ctx, key, time.Hour) }
+func tries(p *virtual.Party) (*redlock.Lock, error) { return p.TryAcquire(ctx, key, time.Hour) }
+
+func acquires(p *virtual.Party) (*redlock.Lock, error) { return p.Acquire(ctx, key, time.Hour) }
 
 // With Fair nobody who comes later has the lock before, whether he waits or only tries.
 func TestFairKeepsNewcomersBehind(t *testing.T) {
-	crowded(t)
-	for name, want := range map[string]func(*party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
+	virtual.Crowded(t)
+	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
 		for seed := range uint64(5) {
-			virtually(t, 5, redlock.Config{}, func(b *bed) {
+			virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 				overtook, after := stream(b, redlock.Config{Fair: true}, want, seed)
 				assert.Zero(b, overtook, "%s, seed %d", name, seed)
 				assert.Equal(b, 2*time.Millisecond, after, "two round trips")
@@ -176,11 +178,11 @@ func TestFairKeepsNewcomersBehind(t *testing.T) {
 // Who has been overtaken twice pauses before each further try, at random and for 100 ms at
 // the most, and is then like somebody new: of 60 seeds the worst took 0.3 s.
 func TestWithoutFairNewcomersDoNotStarveWhoWaits(t *testing.T) {
-	crowded(t)
-	for name, want := range map[string]func(*party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
+	virtual.Crowded(t)
+	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
 		sum := 0
 		for seed := range uint64(10) {
-			virtually(t, 5, redlock.Config{}, func(b *bed) {
+			virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 				overtook, after := stream(b, redlock.Config{}, want, seed)
 				assert.LessOrEqual(b, after, time.Second, "%s, seed %d: %d overtook", name, seed, overtook)
 				sum += overtook
@@ -192,35 +194,35 @@ func TestWithoutFairNewcomersDoNotStarveWhoWaits(t *testing.T) {
 
 // A waiter that has crashed is nobody: the key is free, and nobody waits.
 func TestFairAndACrashedWaiter(t *testing.T) {
-	virtually(t, 3, redlock.Config{Fair: true}, func(b *bed) {
-		b.warm()
-		for i := range b.masters.Len() {
-			_, err := b.redis(i).ZAdd("redlock:queue:{"+key+"}", float64(time.Now().UnixMicro()), "gone "+key)
+	virtual.Run(t, 3, redlock.Config{Fair: true}, func(b *virtual.Bed) {
+		b.Warm()
+		for i := range b.Masters.Len() {
+			_, err := b.Redis(i).ZAdd("redlock:queue:{"+key+"}", float64(time.Now().UnixMicro()), "gone "+key)
 			require.NoError(b, err)
-			require.NoError(b, b.redis(i).Set("redlock:queued:{"+key+"}", "1"))
+			require.NoError(b, b.Redis(i).Set("redlock:queued:{"+key+"}", "1"))
 		}
-		require.NoError(b, b.acquire(key, ttl).Release(ctx))
+		require.NoError(b, b.Acquire(key, ttl).Release(ctx))
 	})
 }
 
 // Who waits may be of the same Redlock, which has one name in the queue.
 func TestFairKeepsNewcomersBehindTheirOwnLine(t *testing.T) {
 	for d := range 20 {
-		virtually(t, 3, redlock.Config{Fair: true}, func(b *bed) {
-			b.warm()
-			b.delay(5*time.Millisecond, 5*time.Millisecond)
-			l, err := b.client(redlock.Config{Fair: true}).TryAcquire(ctx, key, time.Minute)
+		virtual.Run(t, 3, redlock.Config{Fair: true}, func(b *virtual.Bed) {
+			b.Warm()
+			b.Delay(5*time.Millisecond, 5*time.Millisecond)
+			l, err := b.NewRedlock(redlock.Config{Fair: true}).TryAcquire(ctx, key, time.Minute)
 			require.NoError(b, err)
 			got := make(chan *redlock.Lock, 1)
 			go func() {
-				l, err := b.lock.Acquire(ctx, key, time.Minute)
+				l, err := b.Redlock.Acquire(ctx, key, time.Minute)
 				assert.NoError(b, err)
 				got <- l
 			}()
 			time.Sleep(3 * time.Second)
 			go func() { _ = l.Release(ctx) }()
 			time.Sleep(time.Duration(d) * time.Millisecond)
-			_, err = b.lock.TryAcquire(ctx, key, time.Minute)
+			_, err = b.Redlock.TryAcquire(ctx, key, time.Minute)
 			assert.ErrorIs(b, err, redlock.ErrHeld, "%d ms after the release", d)
 			require.NoError(b, (<-got).Release(ctx))
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -20,25 +21,25 @@ func TestAcquireFairWithAClockBelowTheFence(t *testing.T) {
 	ahead := redlock.Config{Fencing: true, Fair: true}
 	for _, dead := range []bool{false, true} {
 		t.Run(fmt.Sprintf("behind a dead waiter %t", dead), func(t *testing.T) {
-			virtually(t, 5, ahead, func(b *bed) {
-				high := b.take(b.lock)
-				b.release(high)
+			virtual.Run(t, 5, ahead, func(b *virtual.Bed) {
+				high := b.Take(b.Redlock)
+				b.Release(high)
 				if dead {
 					for i := range 5 {
-						b.redis(i).ZAdd("redlock:queue:{"+key+"}", float64(time.Now().UnixMicro()), "nobody "+key)
-						require.NoError(b, b.redis(i).Set("redlock:queued:{"+key+"}", "1"))
+						b.Redis(i).ZAdd("redlock:queue:{"+key+"}", float64(time.Now().UnixMicro()), "nobody "+key)
+						require.NoError(b, b.Redis(i).Set("redlock:queued:{"+key+"}", "1"))
 					}
 				}
-				r := b.client(behind)
+				r := b.NewRedlock(behind)
 				l, err := r.TryAcquire(ctx, key, ttl)
 				require.NoError(b, err)
 				assert.Equal(b, high.FencingToken()+1, l.FencingToken())
-				b.release(l)
-				l, err = b.client(behind).Acquire(ctx, key, ttl)
+				b.Release(l)
+				l, err = b.NewRedlock(behind).Acquire(ctx, key, ttl)
 				require.NoError(b, err)
 				assert.Equal(b, high.FencingToken()+2, l.FencingToken())
-				b.release(l)
-				b.noQueues()
+				b.Release(l)
+				b.NoQueues()
 			})
 		})
 	}
@@ -47,24 +48,24 @@ func TestAcquireFairWithAClockBelowTheFence(t *testing.T) {
 // With a waiter ahead, a newcomer whose clock is below the fence is refused as any other
 // newcomer, and wakes the waiter.
 func TestAcquireFairBelowTheFenceDoesNotOvertake(t *testing.T) {
-	virtually(t, 3, redlock.Config{Fencing: true, Fair: true}, func(b *bed) {
-		b.release(b.take(b.lock))
-		first := b.ready(redlock.Config{Fencing: true, Fair: true, Clock: clock.Skewed(clock.System(), 1, -2*time.Hour)})
-		held := b.take(b.lock)
-		b.settle()
-		waits := first.wait(key, ttl)
+	virtual.Run(t, 3, redlock.Config{Fencing: true, Fair: true}, func(b *virtual.Bed) {
+		b.Release(b.Take(b.Redlock))
+		first := b.ReadyParty(redlock.Config{Fencing: true, Fair: true, Clock: clock.Skewed(clock.System(), 1, -2*time.Hour)})
+		held := b.Take(b.Redlock)
+		b.Settle()
+		waits := first.Wait(key, ttl)
 		time.Sleep(100 * time.Millisecond)
 		for i := range 3 {
-			b.redis(i).Del(key) // without a wake-up
+			b.Redis(i).Del(key) // without a wake-up
 		}
-		r := b.client(redlock.Config{Fencing: true, Fair: true, Clock: clock.Skewed(clock.System(), 1, -time.Hour)})
+		r := b.NewRedlock(redlock.Config{Fencing: true, Fair: true, Clock: clock.Skewed(clock.System(), 1, -time.Hour)})
 		_, err := r.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(b, err, redlock.ErrHeld)
 		assert.ErrorContains(b, err, "has others waiting for it")
-		l := waits.hold()
+		l := waits.Hold()
 		assert.Greater(b, l.FencingToken(), held.FencingToken())
-		b.release(l)
+		b.Release(l)
 		_ = held.Release(ctx)
-		b.noQueues()
+		b.NoQueues()
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -82,12 +83,12 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 		"an exact beat": {ours: 1, theirs: 1, hold: 20 * ms, think: 100 * ms, theirHold: 400 * ms, beat: 500 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := func(acquire func(context.Context, *party, *rand.Rand) (*redlock.Lock, error)) (got int, most, longest time.Duration) {
+			run := func(acquire func(context.Context, *virtual.Party, *rand.Rand) (*redlock.Lock, error)) (got int, most, longest time.Duration) {
 				var waits []time.Duration
-				virtually(t, 5, redlock.Config{}, func(b *bed) {
-					parties := b.crowd(c.ours, redlock.Config{})
+				virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+					parties := b.ReadyParties(c.ours, redlock.Config{})
 					for i, p := range parties {
-						p.jitter(uint64(i), ms)
+						jitterPaths(p, uint64(i), ms)
 					}
 					until, cancel := context.WithTimeout(ctx, time.Minute)
 					defer cancel()
@@ -97,7 +98,7 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 						if c.beat > 0 {
 							f.think = 0
 						}
-						for _, m := range b.masters.All() {
+						for _, m := range b.Masters.All() {
 							client := m.Path().Client()
 							b.Cleanup(func() { _ = client.Close() })
 							f.nodes = append(f.nodes, client)
@@ -134,7 +135,7 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 				slices.Sort(waits)
 				return got, waits[len(waits)*19/20], waits[len(waits)-1]
 			}
-			polled, most, longestPoll := run(func(c context.Context, p *party, random *rand.Rand) (*redlock.Lock, error) {
+			polled, most, longestPoll := run(func(c context.Context, p *virtual.Party, random *rand.Rand) (*redlock.Lock, error) {
 				for {
 					l, err := p.TryAcquire(c, key, time.Minute)
 					if err == nil || c.Err() != nil {
@@ -143,7 +144,7 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 					time.Sleep(50*ms + time.Duration(random.Int64N(int64(200*ms))))
 				}
 			})
-			waited, longer, longest := run(func(c context.Context, p *party, _ *rand.Rand) (*redlock.Lock, error) {
+			waited, longer, longest := run(func(c context.Context, p *virtual.Party, _ *rand.Rand) (*redlock.Lock, error) {
 				return p.Acquire(c, key, time.Minute)
 			})
 			t.Logf("%d locks by polling, 19 in 20 within %v, all within %v; %d by Acquire, within %v and %v", polled, most, longestPoll, waited, longer, longest)
@@ -167,15 +168,15 @@ func delays(path *redlocktest.Path, random *rand.Rand, least, most time.Duration
 // Waiters of this library alone, newcomers that overtake among them, are not taken for
 // clients that wake nobody: nobody polls.
 func TestAcquireAmongOursNobodyPolls(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		parties := b.crowd(4, redlock.Config{})
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		parties := b.ReadyParties(4, redlock.Config{})
 		for i, p := range parties {
-			p.jitter(uint64(i), 2*time.Millisecond)
+			jitterPaths(p, uint64(i), 2*time.Millisecond)
 		}
 		var all sync.WaitGroup
 		until, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		tape := b.record(parties...)
+		tape := b.Record(parties...)
 		locks, tries := 0, 0
 		var mu sync.Mutex
 		for i, p := range parties {
@@ -205,9 +206,9 @@ func TestAcquireAmongOursNobodyPolls(t *testing.T) {
 		}
 		all.Wait()
 		n := 0
-		for name, c := range asked(tape.count()) {
+		for name, c := range virtual.WithoutPings(tape.Count()) {
 			n += c["try"]
-			if name != parties[0].name {
+			if name != parties[0].Name {
 				assert.LessOrEqual(b, c["try"]/5, 2*locks, "%s: %v", name, c)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -16,10 +17,10 @@ import (
 // one SET and one release on each node, and a round trip for each. Nobody queues on the
 // nodes, nobody listens.
 func TestAThousandGoroutinesHandOver(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		p := b.ready(redlock.Config{})
-		b.delay(time.Millisecond, time.Millisecond)
-		l := b.hold(p, time.Hour)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.ReadyParty(redlock.Config{})
+		b.Delay(time.Millisecond, time.Millisecond)
+		l := b.Hold(p, time.Hour)
 		require.NoError(b, l.Release(ctx))
 		time.Sleep(10 * time.Millisecond)
 		l, err := p.Acquire(ctx, key, time.Hour)
@@ -37,9 +38,9 @@ func TestAThousandGoroutinesHandOver(t *testing.T) {
 				}
 				done <- err
 			}()
-			b.settle()
+			b.Settle()
 		}
-		tape := b.record(p)
+		tape := b.Record(p)
 		began := time.Now()
 		require.NoError(b, l.Release(ctx))
 		for range n {
@@ -47,29 +48,29 @@ func TestAThousandGoroutinesHandOver(t *testing.T) {
 		}
 		assert.Equal(b, 2*time.Millisecond+n*5*time.Millisecond, time.Since(began))
 		time.Sleep(10 * time.Millisecond)
-		assert.Equal(b, map[string]map[string]int{p.name: {"SET": 3 * n, "release": 3 * (n + 1)}}, tape.count())
+		assert.Equal(b, map[string]map[string]int{p.Name: {"SET": 3 * n, "release": 3 * (n + 1)}}, tape.Count())
 		for i := range n {
 			require.Equal(b, i, whose[i])
 		}
 		for i := range 3 {
-			assert.Empty(b, b.redis(i).Keys())
-			assert.Empty(b, b.redis(i).PubSubChannels(""))
+			assert.Empty(b, b.Redis(i).Keys())
+			assert.Empty(b, b.Redis(i).PubSubChannels(""))
 		}
 	})
 }
 
 // While somebody else waits a turn is for one goroutine, and then it is his.
 func TestALineLetsOthersIn(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		ours, theirs := b.ready(redlock.Config{}), b.ready(redlock.Config{})
-		l := b.hold(b.ready(redlock.Config{}), time.Hour)
-		var queue []*waiter
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+		var queue []*virtual.Waiter
 		for i := range 20 {
 			p := ours
 			if i == 3 || i == 4 {
 				p = theirs
 			}
-			queue = append(queue, p.wait(key, time.Hour))
+			queue = append(queue, p.Wait(key, time.Hour))
 			time.Sleep(20 * time.Millisecond)
 		}
 		got := order(b, l, queue)
@@ -78,7 +79,7 @@ func TestALineLetsOthersIn(t *testing.T) {
 		assert.Equal(b, 1, got[2])
 		assert.Equal(b, 4, got[3], "as they take turns")
 		assert.Equal(b, []int{2, 5, 6, 7, 8, 9}, got[4:10], "and within each first come first served")
-		b.noQueues()
+		b.NoQueues()
 	})
 }
 
@@ -86,77 +87,77 @@ func TestALineLetsOthersIn(t *testing.T) {
 // found lost, or it is released, once or twice.
 func TestALockThatIsOverLetsTheLineGoOn(t *testing.T) {
 	for name, tc := range map[string]struct {
-		end   func(b *bed, l *redlock.Lock)
+		end   func(b *virtual.Bed, l *redlock.Lock)
 		after time.Duration
 	}{
-		"released twice": {func(b *bed, l *redlock.Lock) {
+		"released twice": {func(b *virtual.Bed, l *redlock.Lock) {
 			require.NoError(b, l.Release(ctx))
 			assert.ErrorIs(b, l.Release(ctx), redlock.ErrReleased)
 		}, 0},
 		// Validity is over before the key is: by the drift of 102 ms.
-		"expired": {func(*bed, *redlock.Lock) {}, ttl},
-		"lost": {func(b *bed, l *redlock.Lock) {
+		"expired": {func(*virtual.Bed, *redlock.Lock) {}, ttl},
+		"lost": {func(b *virtual.Bed, l *redlock.Lock) {
 			for i := range 5 {
-				b.redis(i).Del(key)
+				b.Redis(i).Del(key)
 			}
 			assert.ErrorIs(b, l.Extend(ctx, ttl), redlock.ErrNotHeld)
 		}, 0},
 	} {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			p := b.ready(redlock.Config{})
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			p := b.ReadyParty(redlock.Config{})
 			l, err := p.Acquire(ctx, key, ttl)
 			require.NoError(b, err)
 			taken := time.Now()
-			first := p.wait(key, time.Hour)
-			b.settle()
-			second := p.wait(key, time.Hour)
-			b.settle()
+			first := p.Wait(key, time.Hour)
+			b.Settle()
+			second := p.Wait(key, time.Hour)
+			b.Settle()
 			tc.end(b, l)
-			next := first.hold()
-			assert.GreaterOrEqual(b, first.got.Sub(taken), tc.after, name)
-			assert.LessOrEqual(b, first.got.Sub(taken), tc.after+5*time.Millisecond, name)
-			assert.False(b, second.over(), name)
-			b.release(next)
-			b.release(second.hold())
-			b.noQueues()
+			next := first.Hold()
+			assert.GreaterOrEqual(b, first.Got.Sub(taken), tc.after, name)
+			assert.LessOrEqual(b, first.Got.Sub(taken), tc.after+5*time.Millisecond, name)
+			assert.False(b, second.Over(), name)
+			b.Release(next)
+			b.Release(second.Hold())
+			b.NoQueues()
 		})
 	}
 }
 
 // Close ends every wait with ErrClosed, wherever it stands, and the queue is left.
 func TestCloseEndsAllWaits(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.hold(b.ready(redlock.Config{}), time.Hour)
-		p, other := b.ready(redlock.Config{}), b.ready(redlock.Config{})
-		var waits []*waiter
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+		p, other := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		var waits []*virtual.Waiter
 		for i := range 100 {
-			waits = append(waits, p.wait(key, time.Hour))
+			waits = append(waits, p.Wait(key, time.Hour))
 			if i%2 == 0 {
-				waits = append(waits, p.wait(fmt.Sprint("free ", i), time.Hour))
+				waits = append(waits, p.Wait(fmt.Sprint("free ", i), time.Hour))
 			}
 		}
 		time.Sleep(300 * time.Millisecond)
-		after := other.wait(key, time.Hour)
+		after := other.Wait(key, time.Hour)
 		time.Sleep(300 * time.Millisecond)
-		assert.Len(b, b.queued(0, key), 2)
-		b.delay(10*time.Millisecond, 10*time.Millisecond)
-		assert.LessOrEqual(b, took(func() { require.NoError(b, p.Close()) }), 100*time.Millisecond)
+		assert.Len(b, b.Queued(0, key), 2)
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
+		assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, p.Close()) }), 100*time.Millisecond)
 		for _, w := range waits {
-			<-w.done
-			if w.err != nil {
-				assert.ErrorIs(b, w.err, redlock.ErrClosed)
+			<-w.Done
+			if w.Err != nil {
+				assert.ErrorIs(b, w.Err, redlock.ErrClosed)
 			}
 		}
-		assert.Len(b, b.queued(0, key), 1)
+		assert.Len(b, b.Queued(0, key), 1)
 		began := time.Now()
 		require.NoError(b, l.Release(ctx))
-		l = after.hold()
-		assert.Equal(b, 40*time.Millisecond, after.got.Sub(began))
+		l = after.Hold()
+		assert.Equal(b, 40*time.Millisecond, after.Got.Sub(began))
 		require.NoError(b, l.Release(ctx))
 		time.Sleep(100 * time.Millisecond)
-		b.noQueues()
+		b.NoQueues()
 		for i := range 5 {
-			assert.Empty(b, b.redis(i).Keys())
+			assert.Empty(b, b.Redis(i).Keys())
 		}
 	})
 }
@@ -164,33 +165,33 @@ func TestCloseEndsAllWaits(t *testing.T) {
 // Those in the line whose context ends leave it without a word to the nodes, and without a
 // gap.
 func TestALineWithGaps(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		p := b.ready(redlock.Config{})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.ReadyParty(redlock.Config{})
 		l, err := p.Acquire(ctx, key, time.Hour)
 		require.NoError(b, err)
-		var queue, stay []*waiter
+		var queue, stay []*virtual.Waiter
 		for range 30 {
-			queue = append(queue, p.wait(key, time.Hour))
-			b.settle()
+			queue = append(queue, p.Wait(key, time.Hour))
+			b.Settle()
 		}
-		tape := b.record(p)
+		tape := b.Record(p)
 		for i, w := range queue {
 			if i%3 == 0 {
 				stay = append(stay, w)
 				continue
 			}
-			w.cancel()
-			<-w.done
-			assert.ErrorIs(b, w.err, context.Canceled)
-			assert.ErrorIs(b, w.err, redlock.ErrHeld)
+			w.Cancel()
+			<-w.Done
+			assert.ErrorIs(b, w.Err, context.Canceled)
+			assert.ErrorIs(b, w.Err, redlock.ErrHeld)
 		}
-		assert.Zero(b, tape.total())
+		assert.Zero(b, tape.Total())
 		for _, w := range stay {
-			b.release(l)
-			l = w.hold()
+			b.Release(l)
+			l = w.Hold()
 		}
-		b.release(l)
-		assert.Equal(b, map[string]int{"SET": 30, "release": 33}, tape.count()[p.name])
-		b.noQueues()
+		b.Release(l)
+		assert.Equal(b, map[string]int{"SET": 30, "release": 33}, tape.Count()[p.Name])
+		b.NoQueues()
 	})
 }

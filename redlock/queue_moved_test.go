@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -22,8 +23,8 @@ func TestAWaitIsWokenByTheServerThatTookOver(t *testing.T) {
 		"with the guard":    {RestartGuard: guard},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, 2, redlock.Config{}, func(b *bed) {
-				old, now := b.masters.Master(0), b.masters.Master(1)
+			virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
+				old, now := b.Masters.Master(0), b.Masters.Master(1)
 				path := old.Path()
 				one := func(client redis.UniversalClient) *redlock.Redlock {
 					r, err := redlock.New([]redis.UniversalClient{client}, cfg)
@@ -31,12 +32,12 @@ func TestAWaitIsWokenByTheServerThatTookOver(t *testing.T) {
 					b.Cleanup(func() { require.NoError(b, r.Close()) })
 					return r
 				}
-				p := &party{Redlock: one(path.Client()), b: b}
+				p := &virtual.Party{Redlock: one(path.Client()), Bed: b}
 				time.Sleep(2 * guard) // the masters have been up for long
-				b.steal(key, time.Hour, 0, 1)
-				w := p.wait(key, time.Second)
+				b.Steal(key, time.Hour, 0, 1)
+				w := p.Wait(key, time.Second)
 				time.Sleep(1500 * time.Millisecond)
-				require.Len(b, b.queued(0, key), 1)
+				require.Len(b, b.Queued(0, key), 1)
 
 				path.Lead(now)
 				old.LoseRequests(1)
@@ -46,16 +47,16 @@ func TestAWaitIsWokenByTheServerThatTookOver(t *testing.T) {
 					require.NoError(b, l.Release(ctx))
 				}
 				time.Sleep(2*guard + 15*time.Second) // until it has looked again
-				require.Len(b, b.queued(1, key), 1)
+				require.Len(b, b.Queued(1, key), 1)
 				admin := one(now.Client())
 				seen, err := admin.Inspect(ctx, key)
 				require.NoError(b, err)
 				released := time.Now()
 				_, err = admin.ForceReleaseForeign(ctx, seen)
 				require.NoError(b, err)
-				l := w.hold()
-				assert.Zero(b, w.got.Sub(released))
-				b.release(l)
+				l := w.Hold()
+				assert.Zero(b, w.Got.Sub(released))
+				b.Release(l)
 			})
 		})
 	}
@@ -63,23 +64,23 @@ func TestAWaitIsWokenByTheServerThatTookOver(t *testing.T) {
 
 // Connections to one server are not given up when the lane alone makes a new one.
 func TestASubscriptionOutlivesTheLanesConnection(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		holder, p := b.ready(redlock.Config{}), b.ready(redlock.Config{})
-		l := b.hold(holder, time.Hour)
-		w := p.wait(key, ttl)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := b.Hold(holder, time.Hour)
+		w := p.Wait(key, ttl)
 		time.Sleep(1500 * time.Millisecond)
-		for _, m := range b.masters.All() {
+		for _, m := range b.Masters.All() {
 			m.LoseRequests(1)
 		}
-		tape := b.record(p)
+		tape := b.Record(p)
 		_, err := p.TryAcquire(ctx, "lost with its connection", time.Second)
 		require.ErrorIs(b, err, redlock.ErrNoQuorum)
 		again, err := p.TryAcquire(ctx, "asked on the next", time.Second)
 		require.NoError(b, err)
 		require.NoError(b, again.Release(ctx))
-		b.settle()
-		assert.Zero(b, tape.count()[p.name]["SUBSCRIBE"])
-		b.release(l)
-		b.release(w.hold())
+		b.Settle()
+		assert.Zero(b, tape.Count()[p.Name]["SUBSCRIBE"])
+		b.Release(l)
+		b.Release(w.Hold())
 	})
 }

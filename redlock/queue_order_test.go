@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -21,14 +22,14 @@ func by(offset time.Duration) redlock.Config {
 
 // order releases the lock again and again until everybody who waits has had it, and
 // returns in which order they had.
-func order(b *bed, l *redlock.Lock, queue []*waiter) (got []int) {
+func order(b *virtual.Bed, l *redlock.Lock, queue []*virtual.Waiter) (got []int) {
 	for range queue {
 		time.Sleep(time.Millisecond)
-		b.release(l)
+		b.Release(l)
 		next := make(chan int, len(queue))
 		for i, w := range queue {
 			go func() {
-				<-w.done
+				<-w.Done
 				next <- i
 			}()
 		}
@@ -36,22 +37,22 @@ func order(b *bed, l *redlock.Lock, queue []*waiter) (got []int) {
 			i := <-next
 			if !slices.Contains(got, i) {
 				got = append(got, i)
-				l = queue[i].hold()
+				l = queue[i].Hold()
 				break
 			}
 		}
 	}
-	b.release(l)
+	b.Release(l)
 	return got
 }
 
 func TestRedlocksGetALockInTheOrderInWhichTheyCame(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.delay(5*time.Millisecond, 5*time.Millisecond)
-		l := b.hold(b.ready(redlock.Config{}), time.Hour)
-		queue := b.line(b.crowd(10, redlock.Config{}), key, 30*time.Millisecond)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
+		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+		queue := b.WaitInTurn(b.ReadyParties(10, redlock.Config{}), key, 30*time.Millisecond)
 		assert.Equal(b, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order(b, l, queue))
-		b.noQueues()
+		b.NoQueues()
 	})
 }
 
@@ -60,17 +61,17 @@ func TestRedlocksGetALockInTheOrderInWhichTheyCame(t *testing.T) {
 // of them, and the others keep their order.
 func TestAClockThatIsBehindOvertakesNobodyForLong(t *testing.T) {
 	for _, later := range []time.Duration{0, 3 * time.Second, 30 * time.Second} {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			holder := b.ready(redlock.Config{})
-			parties := append(b.crowd(4, redlock.Config{}), b.ready(by(-10*time.Second)))
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			holder := b.ReadyParty(redlock.Config{})
+			parties := append(b.ReadyParties(4, redlock.Config{}), b.ReadyParty(by(-10*time.Second)))
 			for range 3 {
-				l := b.hold(holder, time.Hour)
-				queue := b.line(parties, key, 100*time.Millisecond)
+				l := b.Hold(holder, time.Hour)
+				queue := b.WaitInTurn(parties, key, 100*time.Millisecond)
 				time.Sleep(later)
 				got := order(b, l, queue)
 				assert.Equal(b, []int{0, 1, 2}, got[:3], "%v later", later)
 				time.Sleep(time.Second)
-				b.noQueues()
+				b.NoQueues()
 			}
 		})
 	}
@@ -79,16 +80,16 @@ func TestAClockThatIsBehindOvertakesNobodyForLong(t *testing.T) {
 // Whatever the clocks of three who take the lock again and again, who comes then has it
 // after each of them has had it twice, at the most.
 func TestClocksThatAreWrongStarveNobody(t *testing.T) {
-	crowded(t)
+	virtual.Crowded(t)
 	const s = time.Second
 	for _, offsets := range [][]time.Duration{{10 * s, 20 * s, 30 * s}, {-10 * s, -20 * s, -30 * s}, {10 * s, -10 * s, 0}} {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			patient, turns := b.ready(redlock.Config{}), 0
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			patient, turns := b.ReadyParty(redlock.Config{}), 0
 			stop, cancel := context.WithCancel(ctx)
 			var all sync.WaitGroup
 			for i, offset := range offsets {
-				p := b.ready(by(offset))
-				p.jitter(uint64(i), 2*time.Millisecond)
+				p := b.ReadyParty(by(offset))
+				jitterPaths(p, uint64(i), 2*time.Millisecond)
 				all.Go(func() {
 					for stop.Err() == nil {
 						l, err := p.Acquire(ctx, key, time.Minute)
@@ -104,14 +105,14 @@ func TestClocksThatAreWrongStarveNobody(t *testing.T) {
 			for range 20 {
 				time.Sleep(37 * time.Millisecond)
 				before := turns
-				l := patient.wait(key, time.Minute).hold()
+				l := patient.Wait(key, time.Minute).Hold()
 				assert.LessOrEqual(b, turns-before, 2*len(offsets), "clocks %v", offsets)
 				require.NoError(b, l.Release(ctx))
 			}
 			cancel()
 			all.Wait()
 			time.Sleep(time.Second)
-			b.noQueues()
+			b.NoQueues()
 		})
 	}
 }
@@ -120,10 +121,10 @@ func TestClocksThatAreWrongStarveNobody(t *testing.T) {
 // of its own: equal ones would be in the order of random names.
 func TestARaisedTicketIsAboveTheTail(t *testing.T) {
 	for range 5 {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			parties := append(b.crowd(3, redlock.Config{}), b.ready(by(-10*time.Second)))
-			l := b.hold(b.ready(redlock.Config{}), time.Hour)
-			queue := b.line(parties, key, 100*time.Millisecond)
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			parties := append(b.ReadyParties(3, redlock.Config{}), b.ReadyParty(by(-10*time.Second)))
+			l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+			queue := b.WaitInTurn(parties, key, 100*time.Millisecond)
 			assert.Equal(b, []int{0, 1, 2, 3}, order(b, l, queue))
 		})
 	}
@@ -132,11 +133,11 @@ func TestARaisedTicketIsAboveTheTail(t *testing.T) {
 // A clock that is ahead overtakes nobody who stands in the queue when it comes.
 func TestAFastClockOvertakesNobody(t *testing.T) {
 	for range 5 {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			parties := append(b.crowd(2, redlock.Config{}), b.ready(by(10*time.Second)))
-			parties = append(parties, b.crowd(2, redlock.Config{})...)
-			l := b.hold(b.ready(redlock.Config{}), time.Hour)
-			queue := b.line(parties, key, 100*time.Millisecond)
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			parties := append(b.ReadyParties(2, redlock.Config{}), b.ReadyParty(by(10*time.Second)))
+			parties = append(parties, b.ReadyParties(2, redlock.Config{})...)
+			l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+			queue := b.WaitInTurn(parties, key, 100*time.Millisecond)
 			time.Sleep(3 * time.Second)
 			assert.Equal(b, []int{0, 1, 2, 3, 4}, order(b, l, queue))
 		})

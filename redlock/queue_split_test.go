@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -13,35 +14,35 @@ import (
 // has a majority. No random pause separates them: all are in the queues by then, who is
 // first is woken by those who give back, and has the lock a few round trips later.
 func TestASplitVoteEndsByRule(t *testing.T) {
-	crowded(t)
+	virtual.Crowded(t)
 	worst := time.Duration(0)
 	for seed := range uint64(40) {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			parties := b.crowd(5, redlock.Config{})
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			parties := b.ReadyParties(5, redlock.Config{})
 			for i, p := range parties {
-				p.jitter(100*seed+uint64(i), 10*time.Millisecond)
+				jitterPaths(p, 100*seed+uint64(i), 10*time.Millisecond)
 			}
 			// They have waited before, so their connections to listen on are there.
-			first := b.hold(b.ready(redlock.Config{}), time.Hour)
-			queue := b.line(parties, key, 0)
+			first := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+			queue := b.WaitInTurn(parties, key, 0)
 			time.Sleep(300 * time.Millisecond)
-			b.release(first)
-			finish(b, queue...)
+			b.Release(first)
+			virtual.Finish(b, queue...)
 			time.Sleep(time.Second)
 
 			began := time.Now()
-			queue = b.line(parties, key, 0)
-			got := make(chan *waiter, len(queue))
+			queue = b.WaitInTurn(parties, key, 0)
+			got := make(chan *virtual.Waiter, len(queue))
 			for _, w := range queue {
-				go func() { <-w.done; got <- w }()
+				go func() { <-w.Done; got <- w }()
 			}
 			w := <-got
-			worst = max(worst, w.got.Sub(began))
-			assert.LessOrEqual(b, w.got.Sub(began), 8*20*time.Millisecond, "seed %d: eight round trips", seed)
-			finish(b, queue...)
+			worst = max(worst, w.Got.Sub(began))
+			assert.LessOrEqual(b, w.Got.Sub(began), 8*20*time.Millisecond, "seed %d: eight round trips", seed)
+			virtual.Finish(b, queue...)
 			time.Sleep(time.Second)
-			assert.Empty(b, b.has(key))
-			b.noQueues()
+			assert.Empty(b, b.Has(key))
+			b.NoQueues()
 		})
 	}
 	t.Logf("the first had it after %v at the most", worst)
@@ -50,28 +51,28 @@ func TestASplitVoteEndsByRule(t *testing.T) {
 // The same when nobody listens yet, as at the start of a program on many machines. Then
 // connections have to be made first.
 func TestASplitVoteAtTheStart(t *testing.T) {
-	crowded(t)
+	virtual.Crowded(t)
 	worst := time.Duration(0)
 	for seed := range uint64(20) {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			parties := b.crowd(5, redlock.Config{})
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			parties := b.ReadyParties(5, redlock.Config{})
 			for i, p := range parties {
-				p.jitter(100*seed+uint64(i), 10*time.Millisecond)
+				jitterPaths(p, 100*seed+uint64(i), 10*time.Millisecond)
 			}
 			began := time.Now()
-			queue := b.line(parties, key, 0)
-			got := make(chan *waiter, len(queue))
+			queue := b.WaitInTurn(parties, key, 0)
+			got := make(chan *virtual.Waiter, len(queue))
 			for _, w := range queue {
-				go func() { <-w.done; got <- w }()
+				go func() { <-w.Done; got <- w }()
 			}
 			w := <-got
-			worst = max(worst, w.got.Sub(began))
-			assert.LessOrEqual(b, w.got.Sub(began), 500*time.Millisecond, "seed %d", seed)
-			finish(b, queue...)
+			worst = max(worst, w.Got.Sub(began))
+			assert.LessOrEqual(b, w.Got.Sub(began), 500*time.Millisecond, "seed %d", seed)
+			virtual.Finish(b, queue...)
 			assert.LessOrEqual(b, time.Since(began), 3*time.Second, "seed %d", seed)
 			time.Sleep(time.Second)
-			assert.Empty(b, b.has(key))
-			b.noQueues()
+			assert.Empty(b, b.Has(key))
+			b.NoQueues()
 		})
 	}
 	t.Logf("the first had it after %v at the most", worst)

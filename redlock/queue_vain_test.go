@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 // turns has parties take the lock for 20 ms each, over and over, for d. It returns how many
 // turns each party had, and the longest time between two turns of any.
-func turns(b *bed, parties []*party, d time.Duration) (each []int, gap time.Duration) {
+func turns(b *virtual.Bed, parties []*virtual.Party, d time.Duration) (each []int, gap time.Duration) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	each = make([]int, len(parties))
@@ -73,23 +74,23 @@ func TestAcquireBesideAClientThatCannotWin(t *testing.T) {
 		"reaches one of two, and nobody both": {masters: 2, reaches: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, c.masters, redlock.Config{}, func(b *bed) {
+			virtual.Run(t, c.masters, redlock.Config{}, func(b *virtual.Bed) {
 				cfg := redlock.Config{Fair: c.fair}
-				healthy := b.crowd(3, cfg)
-				sick := b.ready(cfg)
+				healthy := b.ReadyParties(3, cfg)
+				sick := b.ReadyParty(cfg)
 				for i, p := range healthy {
-					p.jitter(uint64(i), time.Millisecond)
+					jitterPaths(p, uint64(i), time.Millisecond)
 				}
-				b.masters.Kill(c.down...)
+				b.Masters.Kill(c.down...)
 				alone, _ := turns(b, healthy, d)
 
 				if c.reaches == c.masters {
 					random := rand.New(rand.NewPCG(1, 2))
-					sick.slow(random, 110*time.Millisecond, 200*time.Millisecond)
+					slowPaths(sick, random, 110*time.Millisecond, 200*time.Millisecond)
 				}
 				for i := c.reaches; i < c.masters; i++ {
-					sick.paths[i].Refuse(true)
-					sick.paths[i].Break()
+					sick.Paths[i].Refuse(true)
+					sick.Paths[i].Break()
 				}
 				with, gap := turns(b, append(slices.Clone(healthy), sick), d)
 				assert.GreaterOrEqual(b, 2*sum(with[:3]), sum(alone), "%v with it, %v without", with, alone)
@@ -98,9 +99,9 @@ func TestAcquireBesideAClientThatCannotWin(t *testing.T) {
 				for i := range healthy {
 					assert.GreaterOrEqual(b, 5*with[i], sum(with[:3]), "%v", with)
 				}
-				sick.revive()
+				sick.Revive()
 				time.Sleep(2 * time.Minute) // whatever was said is heard, and what it had is over
-				b.noQueues()
+				b.NoQueues()
 			})
 		})
 	}
@@ -108,13 +109,13 @@ func TestAcquireBesideAClientThatCannotWin(t *testing.T) {
 
 // The same client has its turns where it can win: with a NodeTimeout that is long enough.
 func TestAcquireOverSlowLinksHasItsTurns(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		parties := b.crowd(3, redlock.Config{})
-		slow := b.ready(redlock.Config{NodeTimeout: time.Second})
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		parties := b.ReadyParties(3, redlock.Config{})
+		slow := b.ReadyParty(redlock.Config{NodeTimeout: time.Second})
 		for i, p := range parties {
-			p.jitter(uint64(i), time.Millisecond)
+			jitterPaths(p, uint64(i), time.Millisecond)
 		}
-		slow.slow(rand.New(rand.NewPCG(1, 2)), 110*time.Millisecond, 200*time.Millisecond)
+		slowPaths(slow, rand.New(rand.NewPCG(1, 2)), 110*time.Millisecond, 200*time.Millisecond)
 		with, _ := turns(b, append(parties, slow), 10*time.Second)
 		assert.GreaterOrEqual(b, with[3], 3, "%v", with)
 	})
@@ -122,34 +123,34 @@ func TestAcquireOverSlowLinksHasItsTurns(t *testing.T) {
 
 // A client that could not win comes back once it can, and takes its turns with the others.
 func TestAcquireAfterAClientCouldNotWin(t *testing.T) {
-	virtually(t, 4, redlock.Config{}, func(b *bed) {
-		healthy := b.crowd(3, redlock.Config{})
-		sick := b.ready(redlock.Config{})
+	virtual.Run(t, 4, redlock.Config{}, func(b *virtual.Bed) {
+		healthy := b.ReadyParties(3, redlock.Config{})
+		sick := b.ReadyParty(redlock.Config{})
 		for i, p := range append(slices.Clone(healthy), sick) {
-			p.jitter(uint64(i), time.Millisecond)
+			jitterPaths(p, uint64(i), time.Millisecond)
 		}
 		for i := 2; i < 4; i++ {
-			sick.paths[i].Refuse(true)
-			sick.paths[i].Break()
+			sick.Paths[i].Refuse(true)
+			sick.Paths[i].Break()
 		}
-		w := sick.wait("another", time.Minute) // and all the time
+		w := sick.Wait("another", time.Minute) // and all the time
 		with, _ := turns(b, append(slices.Clone(healthy), sick), 6*time.Second)
 		require.Zero(b, with[3])
-		assert.False(b, w.over())
+		assert.False(b, w.Over())
 		for i := 2; i < 4; i++ {
-			sick.paths[i].Refuse(false)
+			sick.Paths[i].Refuse(false)
 		}
 		healed := time.Now()
-		b.release(w.hold())
-		assert.LessOrEqual(b, w.got.Sub(healed), time.Second)
+		b.Release(w.Hold())
+		assert.LessOrEqual(b, w.Got.Sub(healed), time.Second)
 		with, _ = turns(b, append(slices.Clone(healthy), sick), 5*time.Second)
 		assert.GreaterOrEqual(b, 6*with[3], sum(with), "%v", with)
 	})
 }
 
 // slow has each message of the party take from least to most.
-func (p *party) slow(random *rand.Rand, least, most time.Duration) {
-	for _, path := range p.paths {
+func slowPaths(p *virtual.Party, random *rand.Rand, least, most time.Duration) {
+	for _, path := range p.Paths {
 		delays(path, rand.New(rand.NewPCG(random.Uint64(), 0)), least, most)
 	}
 }
@@ -157,32 +158,32 @@ func (p *party) slow(random *rand.Rand, least, most time.Duration) {
 // While a majority is down a wait says so, and its probes find out when that is over: from
 // then on somebody else has the key.
 func TestAcquireSaysWhyItWaits(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		holder, p := b.ready(redlock.Config{}), b.ready(redlock.Config{})
-		l := b.hold(holder, time.Hour)
-		w := p.wait(key, time.Minute)
-		b.masters.Kill(0, 1, 2)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := b.Hold(holder, time.Hour)
+		w := p.Wait(key, time.Minute)
+		b.Masters.Kill(0, 1, 2)
 		time.Sleep(10 * time.Second)
-		w.cancel()
-		<-w.done
-		assert.ErrorIs(b, w.err, redlock.ErrNoQuorum, "it tried, as it cannot be woken")
+		w.Cancel()
+		<-w.Done
+		assert.ErrorIs(b, w.Err, redlock.ErrNoQuorum, "it tried, as it cannot be woken")
 
-		w = p.wait(key, time.Minute)
+		w = p.Wait(key, time.Minute)
 		time.Sleep(10 * time.Second)
-		w.cancel()
-		<-w.done
-		assert.ErrorIs(b, w.err, redlock.ErrNoQuorum)
-		assert.NotErrorIs(b, w.err, redlock.ErrHeld)
+		w.Cancel()
+		<-w.Done
+		assert.ErrorIs(b, w.Err, redlock.ErrNoQuorum)
+		assert.NotErrorIs(b, w.Err, redlock.ErrHeld)
 
-		w = p.wait(key, time.Minute)
+		w = p.Wait(key, time.Minute)
 		time.Sleep(10 * time.Second)
-		require.NoError(b, b.masters.Restart(0, 1, 2))
-		b.steal(key, time.Hour, 0, 1, 2)
+		require.NoError(b, b.Masters.Restart(0, 1, 2))
+		b.Steal(key, time.Hour, 0, 1, 2)
 		time.Sleep(10 * time.Second)
-		w.cancel()
-		<-w.done
-		assert.ErrorIs(b, w.err, redlock.ErrHeld)
-		assert.False(b, errors.Is(w.err, redlock.ErrNoQuorum))
+		w.Cancel()
+		<-w.Done
+		assert.ErrorIs(b, w.Err, redlock.ErrHeld)
+		assert.False(b, errors.Is(w.Err, redlock.ErrNoQuorum))
 		_ = l.Release(ctx)
 	})
 }
@@ -190,25 +191,25 @@ func TestAcquireSaysWhyItWaits(t *testing.T) {
 // With a minority down, a wait looks as often as with none: a look at a node that does not
 // answer is made up for on the next.
 func TestLooksSkipNodesThatAreDown(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		for seed := range 10 { // the first node to look at is random
-			p := b.ready(redlock.Config{})
-			b.steal(key, time.Hour, 0, 1, 2, 3, 4)
-			w := p.wait(key, ttl)
+			p := b.ReadyParty(redlock.Config{})
+			b.Steal(key, time.Hour, 0, 1, 2, 3, 4)
+			w := p.Wait(key, ttl)
 			time.Sleep(5 * time.Minute)
 			down := []int{seed % 5, (seed/5 + seed + 1) % 5}
-			b.masters.Kill(down...)
+			b.Masters.Kill(down...)
 			time.Sleep(time.Duration(seed) * 3 * time.Second)
 			freed := time.Now()
 			for i := range 5 {
 				if !slices.Contains(down, i) {
-					b.redis(i).Del(key)
+					b.Redis(i).Del(key)
 				}
 			}
-			l := w.hold()
-			assert.LessOrEqual(b, w.got.Sub(freed), 15*time.Second+time.Second, "%v are down", down)
+			l := w.Hold()
+			assert.LessOrEqual(b, w.Got.Sub(freed), 15*time.Second+time.Second, "%v are down", down)
 			_ = l.Release(ctx)
-			require.NoError(b, b.masters.Restart(down...))
+			require.NoError(b, b.Masters.Restart(down...))
 			time.Sleep(3 * time.Minute)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -30,10 +31,10 @@ func (c *counted) Read(p []byte) (int, error) {
 func TestAcquireReadsNoRandomBytesAhead(t *testing.T) {
 	values := func() (all []string) {
 		source := &counted{source: rand.NewChaCha8([32]byte{7})}
-		virtually(t, 3, redlock.Config{Rand: source}, func(b *bed) {
+		virtual.Run(t, 3, redlock.Config{Rand: source}, func(b *virtual.Bed) {
 			for range 3 {
 				before := source.n.Load()
-				l := b.acquire(key, time.Second)
+				l := b.Acquire(key, time.Second)
 				assert.Equal(t, before+16, source.n.Load(), "one value")
 				id, err := uuid.Parse(l.Value())
 				require.NoError(t, err)

@@ -12,20 +12,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 // keep acquires that many locks and renews them from then on.
-func (b *bed) keep(locks int, ttl time.Duration) []*redlock.Lock {
+func keep(b *virtual.Bed, locks int, ttl time.Duration) []*redlock.Lock {
 	b.Helper()
 	kept := make([]*redlock.Lock, locks)
 	for i := range kept {
-		kept[i] = b.acquire(fmt.Sprint("kept ", i), ttl)
+		kept[i] = b.Acquire(fmt.Sprint("kept ", i), ttl)
 		kept[i].KeepAlive()
 	}
-	b.settle()
-	for i := range b.masters.Len() {
-		b.commands(i)
+	b.Settle()
+	for i := range b.Masters.Len() {
+		b.Commands(i)
 	}
 	return kept
 }
@@ -42,8 +43,8 @@ func lost(locks []*redlock.Lock) (n int) {
 
 // extensions counts the scripts that reached a master since the last call: extensions,
 // and a release for each acquisition.
-func (b *bed) extensions(master int) (n int) {
-	for _, c := range b.commands(master) {
+func extensions(b *virtual.Bed, master int) (n int) {
+	for _, c := range b.Commands(master) {
 		if c == "EVALSHA" || c == "EVAL" {
 			n++
 		}
@@ -52,14 +53,14 @@ func (b *bed) extensions(master int) (n int) {
 }
 
 func TestRenewCountsWhatTakesLongerThanNodeTimeout(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		kept := b.keep(30, 9*time.Second)
-		b.delay(0, 2*nodeTimeout)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		kept := keep(b, 30, 9*time.Second)
+		b.Delay(0, 2*virtual.NodeTimeout)
 		time.Sleep(time.Minute)
 		assert.Zero(t, lost(kept))
 		for i := range 5 {
-			assert.LessOrEqual(t, b.extensions(i), 20*len(kept), "one each third of the ttl")
+			assert.LessOrEqual(t, extensions(b, i), 20*len(kept), "one each third of the ttl")
 		}
 	})
 }
@@ -67,23 +68,23 @@ func TestRenewCountsWhatTakesLongerThanNodeTimeout(t *testing.T) {
 // The extension that a hung majority had taken counts when it answers, and nothing was
 // added to it meanwhile.
 func TestRenewIsUnderWayOnceWhileAMajorityHangs(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		kept := b.keep(30, 9*time.Second)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		kept := keep(b, 30, 9*time.Second)
 		time.Sleep(2900 * time.Millisecond)
-		b.stall(0, 1, 2)
+		b.Stall(0, 1, 2)
 		time.Sleep(5 * time.Second)
 		for i := range 5 {
-			assert.LessOrEqual(t, b.extensions(i), len(kept), "master %d", i)
+			assert.LessOrEqual(t, extensions(b, i), len(kept), "master %d", i)
 		}
 		for i := range 3 {
-			b.masters.Master(i).Resume()
+			b.Masters.Master(i).Resume()
 		}
-		b.settle()
+		b.Settle()
 		for _, l := range kept {
 			require.Greater(t, time.Until(l.Until()), 3*time.Second, "renewed by what had been sent before")
 		}
-		l := b.acquire(key, ttl)
+		l := b.Acquire(key, ttl)
 		require.NoError(t, l.Release(ctx))
 		assert.Zero(t, lost(kept))
 	})
@@ -92,19 +93,19 @@ func TestRenewIsUnderWayOnceWhileAMajorityHangs(t *testing.T) {
 // A caller who extends again and again while all masters hang has one extension under way,
 // and none waits behind it when its caller has gone.
 func TestExtendAgainAndAgainAddsNothingToWhatIsUnderWay(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.keep(1, time.Minute)[0]
-		b.stall(0, 1, 2)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := keep(b, 1, time.Minute)[0]
+		b.Stall(0, 1, 2)
 		for range 10 {
 			require.ErrorIs(t, l.Extend(ctx, time.Minute), redlock.ErrNoQuorum)
 		}
-		for _, m := range b.masters.All() {
+		for _, m := range b.Masters.All() {
 			m.Resume()
 		}
 		time.Sleep(time.Second)
 		for i := range 3 {
-			assert.Equal(t, 1, b.extensions(i), "master %d", i)
+			assert.Equal(t, 1, extensions(b, i), "master %d", i)
 		}
 	})
 }
@@ -121,10 +122,10 @@ func (c slowConn) Write(p []byte) (int, error) {
 }
 
 // slowly is a Redlock for which every master takes that long for each command.
-func (b *bed) slowly(each time.Duration, cfg redlock.Config) *redlock.Redlock {
+func slowly(b *virtual.Bed, each time.Duration, cfg redlock.Config) *redlock.Redlock {
 	b.Helper()
 	var clients []redis.UniversalClient
-	for _, m := range b.masters.All() {
+	for _, m := range b.Masters.All() {
 		clients = append(clients, m.Client(func(o *redis.Options) {
 			dial := o.Dialer
 			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -146,22 +147,22 @@ func (b *bed) slowly(each time.Duration, cfg redlock.Config) *redlock.Redlock {
 // them is answered after 1.6 s. A hang of 4.5 s leaves 2.1 s: enough for each renewal once,
 // not twice.
 func TestRenewDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		const locks, each, hang, lasts = 200, 8 * time.Millisecond, 4500 * time.Millisecond, 40 * time.Second
-		b.lock = b.slowly(each, redlock.Config{})
-		kept := b.keep(locks, 10*time.Second)
+		b.Redlock = slowly(b, each, redlock.Config{})
+		kept := keep(b, locks, 10*time.Second)
 		got, hung := 0, false
 		start := time.Now()
 		for time.Since(start) < lasts {
 			if !hung && time.Since(start) > 10*time.Second {
 				hung = true
-				b.stall(0, 1, 2)
+				b.Stall(0, 1, 2)
 				time.Sleep(hang)
-				for _, m := range b.masters.All() {
+				for _, m := range b.Masters.All() {
 					m.Resume()
 				}
 			}
-			if l, err := b.lock.TryAcquire(ctx, key, ttl); err == nil {
+			if l, err := b.Redlock.TryAcquire(ctx, key, ttl); err == nil {
 				got++
 				_ = l.Release(ctx) // its answer may take longer than NodeTimeout too
 			}
@@ -170,7 +171,7 @@ func TestRenewDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
 		assert.Zero(t, lost(kept))
 		assert.Greater(t, got, 100, "acquisitions between the renewals")
 		for i := range 3 {
-			assert.LessOrEqual(t, b.extensions(i)-got, 13*locks, "one each third of the ttl")
+			assert.LessOrEqual(t, extensions(b, i)-got, 13*locks, "one each third of the ttl")
 		}
 	})
 }
@@ -178,21 +179,21 @@ func TestRenewDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
 // Where a minority is down, the refusals of the others are all that can tell. They come
 // behind the failures, with which no majority can come together any more.
 func TestRenewFindsTheLossWhileAMinorityIsDown(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, 9*time.Second)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, 9*time.Second)
 		l.KeepAlive()
-		b.settle()
-		b.masters.Kill(1)
-		b.masters.Kill(3)
-		b.steal(key, time.Hour, 0, 2, 4)
-		b.delay(5*time.Millisecond, 5*time.Millisecond)
+		b.Settle()
+		b.Masters.Kill(1)
+		b.Masters.Kill(3)
+		b.Steal(key, time.Hour, 0, 2, 4)
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
 		start := time.Now()
 		<-l.Context().Done()
 		assert.Equal(t, redlock.ErrNotHeld, context.Cause(l.Context()))
 		assert.Less(t, time.Since(start), 4*time.Second)
-		other := b.acquire("other", 9*time.Second)
-		b.settle()
-		b.steal("other", time.Hour, 0, 2, 4)
+		other := b.Acquire("other", 9*time.Second)
+		b.Settle()
+		b.Steal("other", time.Hour, 0, 2, 4)
 		assert.ErrorIs(t, other.Extend(ctx, 9*time.Second), redlock.ErrNotHeld)
 	})
 }
@@ -200,15 +201,15 @@ func TestRenewFindsTheLossWhileAMinorityIsDown(t *testing.T) {
 // A release that finds the same tells it: ErrNoQuorum alone would say that the lock was
 // held to its end.
 func TestReleaseFindsTheLossWhileAMinorityIsDown(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, 9*time.Second)
-		b.settle()
-		b.masters.Kill(1)
-		b.masters.Kill(3)
-		b.steal(key, time.Hour, 0, 2, 4)
-		b.acquire("other", 9*time.Second) // finds out who is down
-		b.settle()
-		b.delay(5*time.Millisecond, 5*time.Millisecond)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, 9*time.Second)
+		b.Settle()
+		b.Masters.Kill(1)
+		b.Masters.Kill(3)
+		b.Steal(key, time.Hour, 0, 2, 4)
+		b.Acquire("other", 9*time.Second) // finds out who is down
+		b.Settle()
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
 		assert.ErrorIs(t, l.Release(ctx), redlock.ErrNotHeld)
 	})
 }

@@ -414,8 +414,12 @@ func (c *scriptedConn) Close() error {
 	return nil
 }
 
-func (*scriptedConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (*scriptedConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (*scriptedConn) SetDeadline(time.Time) error      { return nil }
-func (*scriptedConn) SetReadDeadline(time.Time) error  { return nil }
+func (*scriptedConn) LocalAddr() net.Addr { return &net.TCPAddr{} }
+
+func (*scriptedConn) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+func (*scriptedConn) SetDeadline(time.Time) error { return nil }
+
+func (*scriptedConn) SetReadDeadline(time.Time) error { return nil }
+
 func (*scriptedConn) SetWriteDeadline(time.Time) error { return nil }

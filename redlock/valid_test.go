@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -31,8 +32,8 @@ func (t lateTimer) Reset(d time.Duration) bool { return t.Timer.Reset(d + time.M
 var late = redlock.Config{Clock: lateClock{clock.System()}}
 
 func TestValidIsNeverLate(t *testing.T) {
-	virtually(t, 3, late, func(b *bed) {
-		l := b.acquire(key, time.Second)
+	virtual.Run(t, 3, late, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
 		time.Sleep(time.Until(l.Until()) - 1)
 		assert.True(t, l.Valid())
 		time.Sleep(time.Nanosecond)
@@ -46,8 +47,8 @@ func TestValidIsNeverLate(t *testing.T) {
 }
 
 func TestValidFollowsExtendAndRelease(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Second)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
 		require.NoError(t, l.Extend(ctx, 3*time.Second))
 		time.Sleep(2 * time.Second)
 		assert.True(t, l.Valid())
@@ -58,8 +59,8 @@ func TestValidFollowsExtendAndRelease(t *testing.T) {
 }
 
 func TestReleaseAfterUntilSaysThatTheLockExpired(t *testing.T) {
-	virtually(t, 3, late, func(b *bed) {
-		l := b.acquire(key, time.Second)
+	virtual.Run(t, 3, late, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
 		time.Sleep(time.Until(l.Until()))
 		assert.ErrorIs(t, l.Release(ctx), redlock.ErrExpired)
 		assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()))
@@ -68,9 +69,9 @@ func TestReleaseAfterUntilSaysThatTheLockExpired(t *testing.T) {
 
 // Nothing has told the function of its lock's end, which it sleeps through.
 func TestDoNeverReturnsNilAfterUntil(t *testing.T) {
-	virtually(t, 3, late, func(b *bed) {
+	virtual.Run(t, 3, late, func(b *virtual.Bed) {
 		var inside context.Context
-		err := b.lock.Do(ctx, key, time.Second, func(ctx context.Context) error {
+		err := b.Redlock.Do(ctx, key, time.Second, func(ctx context.Context) error {
 			inside = ctx
 			l, ok := redlock.FromContext(ctx, key)
 			require.True(t, ok)
@@ -84,8 +85,8 @@ func TestDoNeverReturnsNilAfterUntil(t *testing.T) {
 
 // The function's context and the lock end in one step: no goroutine has to run between.
 func TestDoEndsFnsContextWithTheLock(t *testing.T) {
-	virtually(t, 3, late, func(b *bed) {
-		err := b.lock.Do(ctx, key, time.Second, func(ctx context.Context) error {
+	virtual.Run(t, 3, late, func(b *virtual.Bed) {
+		err := b.Redlock.Do(ctx, key, time.Second, func(ctx context.Context) error {
 			l, ok := redlock.FromContext(ctx, key)
 			require.True(t, ok)
 			time.Sleep(time.Until(l.Until()))
@@ -100,15 +101,15 @@ func TestDoEndsFnsContextWithTheLock(t *testing.T) {
 
 // What fn has left running is told before the first key is deleted.
 func TestDoEndsFnsContextBeforeTheRelease(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.warm()
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
 		left := make(chan []int, 1)
-		require.NoError(t, b.lock.Do(ctx, key, time.Second, func(ctx context.Context) error {
-			b.settle()
-			for _, m := range b.masters.All() {
+		require.NoError(t, b.Redlock.Do(ctx, key, time.Second, func(ctx context.Context) error {
+			b.Settle()
+			for _, m := range b.Masters.All() {
 				m.Delay(10*time.Millisecond, 10*time.Millisecond)
 			}
-			context.AfterFunc(ctx, func() { left <- b.has(key) })
+			context.AfterFunc(ctx, func() { left <- b.Has(key) })
 			return nil
 		}))
 		assert.Equal(t, []int{0, 1, 2}, <-left)

@@ -11,14 +11,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 // Case 19: redsync gives up after 32 tries although the context has time.
 func TestAcquireWaitsUntilItIsItsTurn(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		other := b.client(redlock.Config{})
-		l := b.acquire(key, time.Hour)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		other := b.NewRedlock(redlock.Config{})
+		l := b.Acquire(key, time.Hour)
 		time.AfterFunc(time.Minute, func() { _ = l.Release(ctx) })
 		start := time.Now()
 		got, err := other.Acquire(ctx, key, ttl)
@@ -31,29 +32,29 @@ func TestAcquireWaitsUntilItIsItsTurn(t *testing.T) {
 }
 
 func TestAcquireDoesNotSleepPastTheHoldersTtl(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
 		for range 20 {
-			b.steal(key, 40*time.Millisecond, 0, 1, 2, 3, 4)
+			b.Steal(key, 40*time.Millisecond, 0, 1, 2, 3, 4)
 			start := time.Now()
-			l, err := b.lock.Acquire(ctx, key, ttl)
+			l, err := b.Redlock.Acquire(ctx, key, ttl)
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond)
 			assert.LessOrEqual(t, time.Since(start), 42*time.Millisecond)
 			require.NoError(t, l.Release(ctx))
-			b.settle()
+			b.Settle()
 		}
 	})
 }
 
 // Only as many nodes as a majority needs must be free for it to be worth a try.
 func TestAcquireLooksWhenAMajorityCanBeFree(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.steal(key, time.Hour, 0, 1)
-		b.steal(key, 30*time.Millisecond, 2)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, time.Hour, 0, 1)
+		b.Steal(key, 30*time.Millisecond, 2)
 		start := time.Now()
-		l, err := b.lock.Acquire(ctx, key, ttl)
+		l, err := b.Redlock.Acquire(ctx, key, ttl)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, time.Since(start), 100*time.Millisecond)
 		require.NoError(t, l.Release(ctx))
@@ -61,24 +62,24 @@ func TestAcquireLooksWhenAMajorityCanBeFree(t *testing.T) {
 }
 
 func TestACancelledWaitSaysWhyItWaited(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.steal(key, time.Hour, 0, 1, 2, 3, 4)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, time.Hour, 0, 1, 2, 3, 4)
 		c, cancel := context.WithTimeoutCause(ctx, 3*time.Second, errors.New("the boss is impatient"))
 		defer cancel()
 		var err error
-		assert.Equal(t, 3*time.Second, took(func() { _, err = b.lock.Acquire(c, key, ttl) }))
+		assert.Equal(t, 3*time.Second, virtual.Took(func() { _, err = b.Redlock.Acquire(c, key, ttl) }))
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
 		assert.ErrorIs(t, err, context.Cause(c))
-		assert.Contains(t, text(err), "the boss is impatient")
+		assert.Contains(t, fmt.Sprint(err), "the boss is impatient")
 
 		// Case 18: rueidislock's waiter reports only "context deadline
 		// exceeded" when Redis hangs.
-		b.stall(0, 1, 2)
+		b.Stall(0, 1, 2)
 		c, cancel = context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
-		assert.Equal(t, 3*time.Second, took(func() { _, err = b.lock.Acquire(c, key, ttl) }))
+		assert.Equal(t, 3*time.Second, virtual.Took(func() { _, err = b.Redlock.Acquire(c, key, ttl) }))
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.NotErrorIs(t, err, redlock.ErrHeld)
@@ -88,16 +89,16 @@ func TestACancelledWaitSaysWhyItWaited(t *testing.T) {
 // Case 15: a retry is blocked by its own minority, when the value is reused or
 // what an attempt got is not given back before the next.
 func TestARetryIsNotBlockedByItsOwnMinority(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.steal(key, 250*time.Millisecond, 0, 1, 2)
-		l, err := b.lock.Acquire(ctx, key, ttl)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, 250*time.Millisecond, 0, 1, 2)
+		l, err := b.Redlock.Acquire(ctx, key, ttl)
 		require.NoError(t, err)
-		b.settle()
-		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key))
+		b.Settle()
+		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.Has(key))
 		values := map[string]bool{}
 		sets := 0
-		for _, c := range b.masters.Master(4).Commands() {
+		for _, c := range b.Masters.Master(4).Commands() {
 			switch {
 			case c[0] == "SET":
 				sets++
@@ -115,37 +116,37 @@ func TestARetryIsNotBlockedByItsOwnMinority(t *testing.T) {
 
 // Case 22: a failed acquisition leaves no state behind, here or there.
 func TestFailedAttemptsLeaveNothing(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.steal(key, 0, 0, 1, 2) // for ever
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, 0, 0, 1, 2) // for ever
 		for range 100 {
-			_, err := b.lock.TryAcquire(ctx, key, time.Hour)
+			_, err := b.Redlock.TryAcquire(ctx, key, time.Hour)
 			require.ErrorIs(t, err, redlock.ErrHeld)
-			b.settle()
-			assert.Equal(t, []int{0, 1, 2}, b.has(key))
+			b.Settle()
+			assert.Equal(t, []int{0, 1, 2}, b.Has(key))
 		}
 		// What had been granted in vain by the decision is free on return.
 		for i := range 3 {
-			b.masters.Master(i).Delay(5*time.Millisecond, 0)
+			b.Masters.Master(i).Delay(5*time.Millisecond, 0)
 		}
 		for range 10 {
-			_, err := b.lock.TryAcquire(ctx, key, time.Hour)
+			_, err := b.Redlock.TryAcquire(ctx, key, time.Hour)
 			require.ErrorIs(t, err, redlock.ErrHeld)
-			assert.Equal(t, []int{0, 1, 2}, b.has(key))
+			assert.Equal(t, []int{0, 1, 2}, b.Has(key))
 		}
 		for i := range 3 {
-			b.masters.Master(i).Miniredis().Del(key)
+			b.Masters.Master(i).Miniredis().Del(key)
 		}
-		require.NoError(t, b.acquire(key, ttl).Release(ctx))
+		require.NoError(t, b.Acquire(key, ttl).Release(ctx))
 	})
 }
 
 func TestAcquireWaitsForAQuorumToComeBack(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.masters.Kill(0, 1)
-		time.AfterFunc(10*time.Second, func() { assert.NoError(t, b.masters.Restart(0, 1)) })
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Masters.Kill(0, 1)
+		time.AfterFunc(10*time.Second, func() { assert.NoError(t, b.Masters.Restart(0, 1)) })
 		start := time.Now()
-		l, err := b.lock.Acquire(ctx, key, ttl)
+		l, err := b.Redlock.Acquire(ctx, key, ttl)
 		require.NoError(t, err)
 		assert.GreaterOrEqual(t, time.Since(start), 10*time.Second)
 		assert.LessOrEqual(t, time.Since(start), 12*time.Second)
@@ -154,12 +155,12 @@ func TestAcquireWaitsForAQuorumToComeBack(t *testing.T) {
 }
 
 func TestContendersTakeTurns(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		// Case 24: all share one key, and a checker decides.
 		held, acquired := 0, 0
 		done := make(chan error, 8)
 		for range 8 {
-			r := b.client(redlock.Config{})
+			r := b.NewRedlock(redlock.Config{})
 			go func() {
 				for range 10 {
 					l, err := r.Acquire(ctx, key, time.Minute)
@@ -187,21 +188,21 @@ func TestContendersTakeTurns(t *testing.T) {
 			require.NoError(t, <-done)
 		}
 		assert.Equal(t, 80, acquired)
-		b.settle()
-		assert.Empty(t, b.has(key))
+		b.Settle()
+		assert.Empty(t, b.Has(key))
 	})
 }
 
 func TestCallersOfOneRedlockTakeTurns(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.delay(time.Millisecond, time.Millisecond)
-		l := b.acquire(key, time.Hour)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(time.Millisecond, time.Millisecond)
+		l := b.Acquire(key, time.Hour)
 		var order []int
 		done := make(chan error, 10)
 		for i := range 10 {
 			go func() {
-				got, err := b.lock.Acquire(ctx, key, time.Hour)
+				got, err := b.Redlock.Acquire(ctx, key, time.Hour)
 				if err == nil {
 					order = append(order, i)
 					time.Sleep(time.Second)
@@ -211,13 +212,13 @@ func TestCallersOfOneRedlockTakeTurns(t *testing.T) {
 			}()
 			time.Sleep(50 * time.Millisecond)
 		}
-		b.settle()
+		b.Settle()
 		for i := range 5 {
-			b.commands(i)
+			b.Commands(i)
 		}
 		time.Sleep(2 * time.Second)
-		b.settle()
-		assert.LessOrEqual(t, len(b.commands(0)), 2*2*60, "only the first in line asks: a few tens of attempts a second at the most")
+		b.Settle()
+		assert.LessOrEqual(t, len(b.Commands(0)), 2*2*60, "only the first in line asks: a few tens of attempts a second at the most")
 		start := time.Now()
 		require.NoError(t, l.Release(ctx))
 		for range 10 {
@@ -230,8 +231,8 @@ func TestCallersOfOneRedlockTakeTurns(t *testing.T) {
 }
 
 func TestACallerThatLeavesTheLineMakesRoom(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Hour)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Hour)
 		var cancels []context.CancelFunc
 		waits := make([]chan error, 4)
 		for i := range waits {
@@ -240,7 +241,7 @@ func TestACallerThatLeavesTheLineMakesRoom(t *testing.T) {
 			cancels = append(cancels, cancel)
 			waits[i] = make(chan error, 1)
 			go func() {
-				got, err := b.lock.Acquire(c, key, time.Hour)
+				got, err := b.Redlock.Acquire(c, key, time.Hour)
 				if err == nil {
 					err = got.Release(ctx)
 				}
@@ -263,13 +264,13 @@ func TestACallerThatLeavesTheLineMakesRoom(t *testing.T) {
 // the middle of an attempt changes nothing about why it was in vain.
 func TestAWaitThatEndsInsideAnAttemptSaysHeld(t *testing.T) {
 	for d := range 40 {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			b.warm()
-			b.delay(10*time.Millisecond, 10*time.Millisecond)
-			b.steal(key, time.Hour, 0, 1, 2, 3, 4)
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			b.Warm()
+			b.Delay(10*time.Millisecond, 10*time.Millisecond)
+			b.Steal(key, time.Hour, 0, 1, 2, 3, 4)
 			c, cancel := context.WithTimeout(ctx, 500*time.Millisecond+time.Duration(d)*time.Millisecond)
 			defer cancel()
-			_, err := b.lock.Acquire(c, key, ttl)
+			_, err := b.Redlock.Acquire(c, key, ttl)
 			assert.ErrorIs(t, err, redlock.ErrHeld)
 			assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
 			assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -280,15 +281,15 @@ func TestAWaitThatEndsInsideAnAttemptSaysHeld(t *testing.T) {
 // A goroutine that takes the lock again and again does not overtake those of the
 // same Redlock that wait.
 func TestNobodyOvertakesTheLine(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.delay(time.Millisecond, time.Millisecond)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(time.Millisecond, time.Millisecond)
 		c, cancel := context.WithCancel(ctx)
 		var turns atomic.Int32
 		stopped := make(chan error, 1)
 		go func() {
 			for c.Err() == nil {
-				l, err := b.lock.Acquire(ctx, key, time.Minute)
+				l, err := b.Redlock.Acquire(ctx, key, time.Minute)
 				if err != nil {
 					stopped <- err
 					return
@@ -305,7 +306,7 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 		for range 20 {
 			time.Sleep(37 * time.Millisecond)
 			before := turns.Load()
-			l, err := b.lock.Acquire(ctx, key, time.Minute)
+			l, err := b.Redlock.Acquire(ctx, key, time.Minute)
 			require.NoError(t, err)
 			assert.LessOrEqual(t, turns.Load()-before, int32(1), "one who was there before")
 			require.NoError(t, l.Release(ctx))
@@ -318,18 +319,18 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 // Locks that were acquired together are renewed together, and nobody else waits for
 // all of them: six batches of a lane take longer than NodeTimeout here.
 func TestManyRenewalsAtOnceKeepNobodyWaiting(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.warm()
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
 		const locks = 6000
 		held := make([]*redlock.Lock, locks)
 		for i := range held {
-			held[i] = b.acquire(fmt.Sprint("held ", i), time.Minute)
+			held[i] = b.Acquire(fmt.Sprint("held ", i), time.Minute)
 			held[i].KeepAlive()
 		}
-		b.delay(20*time.Millisecond, 20*time.Millisecond)
+		b.Delay(20*time.Millisecond, 20*time.Millisecond)
 		time.Sleep(20*time.Second + time.Millisecond) // all are due
-		b.settle()
-		l := b.acquire(key, ttl)
+		b.Settle()
+		l := b.Acquire(key, ttl)
 		require.NoError(t, l.Release(ctx))
 		time.Sleep(time.Second)
 		for _, l := range held {
