@@ -137,7 +137,7 @@ func TestRealAReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	f.round("extend", key) // is finished, and the key comes back to 2
 	require.NoError(t, f.admin[2].ScriptFlush(f.ctx).Err())
 	for _, name := range []string{"extend.lua", "release.lua"} {
-		script, err := os.ReadFile("internal/protocol/" + name)
+		script, err := os.ReadFile("../protocol/" + name)
 		require.NoError(t, err)
 		require.NoError(t, f.admin[2].ScriptLoad(f.ctx, string(script)).Err())
 	}

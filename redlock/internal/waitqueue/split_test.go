@@ -1,4 +1,4 @@
-package redlock_test
+package waitqueue_test
 
 import (
 	"testing"
