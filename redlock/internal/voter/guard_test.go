@@ -1,4 +1,4 @@
-package redlock_test
+package voter_test
 
 import (
 	"bytes"
@@ -410,7 +410,7 @@ func TestATTLAboveTheGuardIsRefused(t *testing.T) {
 
 // One server listed twice has one vote, and the first operation says so.
 func TestOneServerListedTwice(t *testing.T) {
-	for _, cfg := range []redlock.Config{{}, virtual.Guarded, fencing} {
+	for _, cfg := range []redlock.Config{{}, virtual.Guarded, {Fencing: true}} {
 		virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
 			var log bytes.Buffer
 			cfg := cfg

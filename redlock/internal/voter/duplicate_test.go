@@ -1,4 +1,4 @@
-package redlock_test
+package voter_test
 
 import (
 	"errors"
