@@ -1,8 +1,11 @@
-package redlock_test
+package conn_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // A load balancer drops connections that were idle for a minute. The first acquisition
@@ -141,5 +145,103 @@ func TestAcquireSurvivesGarbledHandshakes(t *testing.T) {
 		b.Release(b.Take(r))
 		require.NoError(b, r.Close())
 		require.NoError(b, client.Ping(ctx).Err())
+	})
+}
+
+// Servers that have another password by the time that their connections are made
+// anew do not let us in. After a handshake that failed go-redis leaves every command
+// of a pipeline as it was: none may take the reply that it had before for an answer.
+func TestARefusedHandshakeIsNoAnswer(t *testing.T) {
+	for _, n := range []int{1, 8} { // a command, a pipeline
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+			for _, m := range b.Masters.All() {
+				m.SetPassword("first")
+			}
+			lock := b.NewRedlock(redlock.Config{})
+			burst := func(name string) (held []*redlock.Lock) {
+				var all sync.WaitGroup
+				var mu sync.Mutex
+				for i := range n {
+					all.Go(func() {
+						l, err := lock.TryAcquire(ctx, fmt.Sprint(name, i), time.Minute)
+						if err != nil {
+							assert.ErrorIs(t, err, redlock.ErrNoQuorum)
+							return
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						held = append(held, l)
+					})
+				}
+				all.Wait()
+				return held
+			}
+			for i := range 3 {
+				require.Len(t, burst(fmt.Sprint("before ", i, " ")), n)
+				b.Settle()
+			}
+			for _, m := range b.Masters.All() {
+				m.SetPassword("second")
+			}
+			for i := range 3 {
+				b.Masters.Kill(0, 1, 2)
+				b.Settle()
+				require.NoError(t, b.Masters.Restart(0, 1, 2))
+				for j := range 4 {
+					assert.Empty(t, burst(fmt.Sprint("after ", i, " ", j, " ")))
+					time.Sleep(700 * time.Millisecond)
+				}
+			}
+		})
+	}
+}
+
+// With RESP3 go-redis asks the kernel for push messages before each command, which
+// nobody sends us.
+func TestOpenSpeaksRESP2UnlessToldOtherwise(t *testing.T) {
+	masters := redlocktest.Start(t, 1)
+	for query, version := range map[string]string{"": "2", "?protocol=3": "3"} {
+		masters.Master(0).ResetCommands()
+		r, err := redlock.Open([]string{masters.URLs()[0] + query}, redlock.Config{})
+		require.NoError(t, err)
+		_, err = r.TryAcquire(ctx, key, ttl)
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		assert.True(t, slices.ContainsFunc(masters.Master(0).Commands(), func(c []string) bool {
+			return c[0] == "HELLO" && c[1] == version
+		}), "%q: %v", query, masters.Master(0).Commands())
+	}
+}
+
+// The application's own commands on the same client find the master back. The lane, which
+// would dial it within half a second, need not wait for that.
+func TestAcquireAsksAMasterAgainOnceAnyDialWorks(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		var nodes []redis.UniversalClient
+		for _, m := range b.Masters.All() {
+			nodes = append(nodes, m.Client(func(o *redis.Options) { o.DialerRetries, o.MaxRetries, o.PoolSize = 1, -1, 1000 }))
+		}
+		r, err := redlock.New(nodes, redlock.Config{})
+		require.NoError(b, err)
+		defer func() { require.NoError(b, r.Close()) }()
+		cycle := func() (on []int) {
+			l, err := r.TryAcquire(ctx, key, ttl)
+			require.NoError(b, err)
+			b.Settle()
+			on = b.Has(key)
+			require.NoError(b, l.Release(ctx))
+			b.Settle()
+			return on
+		}
+		b.Masters.Kill(0)
+		for range 2250 {
+			cycle()
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(b, b.Masters.Restart(0))
+		assert.Equal(b, []int{1, 2}, cycle(), "a pause")
+		require.NoError(b, nodes[0].Ping(ctx).Err())
+		b.Settle()
+		assert.Equal(b, []int{0, 1, 2}, cycle())
 	})
 }
