@@ -20,7 +20,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-func TestAnUncontendedAcquisitionIsOnePlainSet(t *testing.T) {
+func TestAcquireUncontendedIsOnePlainSet(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{KeyPrefix: "lock:"}, func(b *virtual.Bed) {
 		l := b.Acquire(key, ttl+400*time.Microsecond)
 		b.Settle()
@@ -35,7 +35,7 @@ func TestAnUncontendedAcquisitionIsOnePlainSet(t *testing.T) {
 
 // Step 4 of docs/algorithm.md: validity counts from before the first byte, on a
 // ttl that was cut to whole milliseconds first.
-func TestValidityCountsFromBeforeTheFirstByte(t *testing.T) {
+func TestAcquireCountsValidityFromBeforeTheFirstByte(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(30*time.Millisecond, 20*time.Millisecond)
@@ -48,7 +48,7 @@ func TestValidityCountsFromBeforeTheFirstByte(t *testing.T) {
 
 // Case 1: one hung node of three, or two of five, behind clients with default
 // options, costs nothing.
-func TestHungMinorityCostsNothing(t *testing.T) {
+func TestAcquireWithAHungMinorityCostsNothing(t *testing.T) {
 	for _, tc := range []struct {
 		n    int
 		hung []int
@@ -68,7 +68,7 @@ func TestHungMinorityCostsNothing(t *testing.T) {
 	}
 }
 
-func TestHungMajorityIsNoQuorumWithinTheNodeTimeout(t *testing.T) {
+func TestAcquireWithAHungMajorityIsNoQuorumWithinTheNodeTimeout(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire("held", ttl)
 		b.Stall(0, 1, 2)
@@ -102,7 +102,7 @@ func TestHungMajorityIsNoQuorumWithinTheNodeTimeout(t *testing.T) {
 }
 
 // Case 16: redsync scaled its timeout from the ttl and waited half an hour.
-func TestTheNodeTimeoutDoesNotGrowWithTheTtl(t *testing.T) {
+func TestAcquireNodeTimeoutDoesNotGrowWithTheTTL(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Stall(0, 1)
 		assert.Equal(t, virtual.NodeTimeout, virtual.Took(func() {
@@ -114,7 +114,7 @@ func TestTheNodeTimeoutDoesNotGrowWithTheTtl(t *testing.T) {
 
 // Case 2: redsync cleaned up with the context that had been cancelled, and left
 // its keys for their whole ttl.
-func TestCancelledMidAcquireLeavesNothing(t *testing.T) {
+func TestAcquireCancelledInTheMiddleLeavesNothing(t *testing.T) {
 	for _, at := range []time.Duration{1, 10, 39, 41, 79} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			b.Warm()
@@ -133,7 +133,7 @@ func TestCancelledMidAcquireLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestACancelledContextAsksNobody(t *testing.T) {
+func TestAcquireWithACancelledContextAsksNoNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		c, cancel := context.WithCancel(ctx)
 		cancel()
@@ -148,7 +148,7 @@ func TestACancelledContextAsksNobody(t *testing.T) {
 
 // Case 4: bytes that are delayed past the timeout; the release must not come
 // before the SET and leave it for the ttl.
-func TestALateSetIsTakenBack(t *testing.T) {
+func TestAcquireDeletesTheKeyOfALateSet(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		for i := range 3 {
@@ -164,7 +164,7 @@ func TestALateSetIsTakenBack(t *testing.T) {
 	})
 }
 
-func TestALateGrantBelongsToTheLockAndIsReleasedWithIt(t *testing.T) {
+func TestReleaseIncludesALateGrant(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Masters.Master(4).Delay(500*time.Millisecond, 0)
@@ -179,7 +179,7 @@ func TestALateGrantBelongsToTheLockAndIsReleasedWithIt(t *testing.T) {
 
 // Case 5: the SET is applied, its reply is lost, a client library sends it again,
 // and our own key reads as somebody else's.
-func TestALostReplyIsAFailureAndIsCleanedUp(t *testing.T) {
+func TestAcquireWhoseReplyIsLostFailsAndCleansUp(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		for i := range 3 {
@@ -205,7 +205,7 @@ func TestALostReplyIsAFailureAndIsCleanedUp(t *testing.T) {
 }
 
 // Case 6: node-redlock handed out a lock with −306 ms of validity.
-func TestALockThatExpiredOnArrivalIsNotHandedOut(t *testing.T) {
+func TestAcquireReturnsNoLockThatExpiredOnArrival(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Second}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(0, 600*time.Millisecond)
@@ -226,7 +226,7 @@ func TestALockThatExpiredOnArrivalIsNotHandedOut(t *testing.T) {
 }
 
 // Won, but too late: what still queues for a busy node must not be sent after.
-func TestWhatWasNotSentIsWithdrawn(t *testing.T) {
+func TestAcquireWithdrawsCommandsThatWereNotSent(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(0, 600*time.Millisecond)
@@ -242,7 +242,7 @@ func TestWhatWasNotSentIsWithdrawn(t *testing.T) {
 }
 
 // Case 9: redlock-py raised on a 2-of-3 quorum and leaked both keys.
-func TestAFailedMinorityIsNoFailure(t *testing.T) {
+func TestAcquireWithAFailedMinoritySucceeds(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Masters.Kill(1)
 		for range 3 {
@@ -257,7 +257,7 @@ func TestAFailedMinorityIsNoFailure(t *testing.T) {
 }
 
 // Case 7: node-redlock never resolved with 1 of 2 or 2 of 4 nodes up.
-func TestEvenNumbersOfNodes(t *testing.T) {
+func TestAcquireOnAnEvenNumberOfNodes(t *testing.T) {
 	for n, tolerates := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 6: 2, 7: 3} {
 		virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) {
 			for down := range n {
@@ -278,7 +278,7 @@ func TestEvenNumbersOfNodes(t *testing.T) {
 
 // A refused dial hides behind five tries of go-redis' default client; who waits
 // for a majority is told at once.
-func TestRefusedConnectionsAreKnownAtOnce(t *testing.T) {
+func TestAcquireKnowsRefusedConnectionsAtOnce(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Masters.Kill(0, 1, 2)
 		for range 10 {
@@ -295,7 +295,7 @@ func TestRefusedConnectionsAreKnownAtOnce(t *testing.T) {
 	})
 }
 
-func TestHeldIsHeld(t *testing.T) {
+func TestAcquireOfAHeldKey(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		other := b.NewRedlock(redlock.Config{})
@@ -321,7 +321,7 @@ func TestHeldIsHeld(t *testing.T) {
 	})
 }
 
-func TestAKeyOfAnotherTypeIsSomebodyElses(t *testing.T) {
+func TestAcquireOfAKeyOfAnotherTypeIsHeld(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		for _, m := range b.Masters.All() {
 			_, err := m.Miniredis().Lpush(key, "x")
@@ -337,7 +337,7 @@ func TestAKeyOfAnotherTypeIsSomebodyElses(t *testing.T) {
 	})
 }
 
-func TestTraceTellsEveryNodesPart(t *testing.T) {
+func TestTraceReportsEveryNode(t *testing.T) {
 	traces := make(chan redlock.Trace, 10)
 	virtual.Run(t, 3, redlock.Config{Trace: func(tr redlock.Trace) { traces <- tr }}, func(b *virtual.Bed) {
 		b.Warm()
@@ -363,7 +363,7 @@ func TestTraceTellsEveryNodesPart(t *testing.T) {
 
 // A Cluster node behind a plain client answers where the key is. That is an answer,
 // and says what to do.
-func TestAClusterBehindAPlainClientIsNamed(t *testing.T) {
+func TestAcquireNamesAClusterBehindAPlainClient(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Masters.Master(0).Miniredis().SetError("MOVED 1 10.0.0.9:6379")

@@ -63,7 +63,7 @@ func firstValue(commands [][]string) string {
 }
 
 // A node that hangs after it granted costs a cancelled caller no more than a NodeTimeout.
-func TestAcquireDoesNotWaitForAHungNodeToGiveBack(t *testing.T) {
+func TestAcquireDoesNotWaitForTheCleanUpOfAHungNode(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(time.Millisecond, time.Millisecond)
@@ -82,7 +82,7 @@ func TestAcquireDoesNotWaitForAHungNodeToGiveBack(t *testing.T) {
 }
 
 // What is owed to a node that answers again is sent before Close is through.
-func TestCloseSendsWhatIsOwed(t *testing.T) {
+func TestCloseSendsPendingDeliveries(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		r := b.NewRedlock(redlock.Config{})
 		l, err := r.Acquire(context.Background(), "key", time.Minute)
@@ -98,7 +98,7 @@ func TestCloseSendsWhatIsOwed(t *testing.T) {
 
 // A late grant is taken back, also if the ttl is over by the client's clock: the node
 // began to count when it executed the SET.
-func TestALateGrantIsTakenBackWhenTheTTLIsOver(t *testing.T) {
+func TestAcquireDeletesALateGrantWhenTheTTLIsOver(t *testing.T) {
 	for _, name := range []string{"release", "clean-up"} {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -126,7 +126,7 @@ func TestALateGrantIsTakenBackWhenTheTTLIsOver(t *testing.T) {
 
 // A release that waits behind a batch whose connection breaks is sent on another,
 // though the Redlock is being closed: the node answers.
-func TestCloseSendsWhatWaitsBehindABrokenBatch(t *testing.T) {
+func TestCloseSendsDeliveriesBehindABrokenBatch(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		r := b.NewRedlock(redlock.Config{})
 		l, err := r.Acquire(context.Background(), "key", time.Minute)
@@ -156,7 +156,7 @@ func TestCloseSendsWhatWaitsBehindABrokenBatch(t *testing.T) {
 // A SET that waits behind a batch of a hung node is never sent once the lock has
 // been released, also if the lock was extended in between and other nodes got
 // everything.
-func TestWhatWaitedBehindAHungNodeIsNotSentAfterTheRelease(t *testing.T) {
+func TestReleaseIsNotFollowedByCommandsThatWaitedBehindAHungNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Masters.Master(2).Stall()

@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-func TestCloseReleasesWhatIsHeld(t *testing.T) {
+func TestCloseReleasesHeldLocks(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		r, err := redlock.New(b.Masters.Clients(), redlock.Config{})
 		require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestOpenClosesItsClients(t *testing.T) {
 	}
 }
 
-func TestACallersClosedClientIsAFailedNode(t *testing.T) {
+func TestAcquireTakesAClosedClientForAFailedNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		clients := b.Masters.Clients()
 		r, err := redlock.New(clients, redlock.Config{})

@@ -30,7 +30,7 @@ func node(t *testing.T, addr string) *redis.Client {
 
 // Case 8: redsync takes a drift factor of −5 and reports 48 s of validity for a
 // ttl of 8 s; others accept zero tries, or a drift of 2 ns.
-func TestBadArgumentsAreErrorsThatNameTheField(t *testing.T) {
+func TestNewRefusesBadArgumentsByName(t *testing.T) {
 	good := node(t, "127.0.0.1:1")
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { require.NoError(t, ring.Close()) }()
@@ -77,7 +77,7 @@ func (s *stopped) NewTimer(time.Duration) clock.Timer { return nil }
 
 func (s *stopped) AfterFunc(time.Duration, func()) (t clock.Timer) { return nil }
 
-func TestZeroValuesDoNotPanic(t *testing.T) {
+func TestLockZeroValuesDoNotPanic(t *testing.T) {
 	for _, r := range []*redlock.Redlock{nil, {}} {
 		_, err := r.TryAcquire(ctx, key, ttl)
 		assert.Error(t, err)
@@ -91,7 +91,7 @@ func TestZeroValuesDoNotPanic(t *testing.T) {
 	assert.False(t, errors.Is(&redlock.QuorumError{}, redlock.ErrHeld))
 }
 
-func TestBadOperandsAreErrorsThatNameTheArgument(t *testing.T) {
+func TestAcquireRefusesBadArgumentsByName(t *testing.T) {
 	r, err := redlock.New([]redis.UniversalClient{node(t, "127.0.0.1:1")}, redlock.Config{Drift: clock.Drift{Factor: 0.5, Floor: 5 * time.Millisecond}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
@@ -113,7 +113,7 @@ func TestBadOperandsAreErrorsThatNameTheArgument(t *testing.T) {
 	assert.ErrorContains(t, r.Do(ctx, key, ttl, nil), "redlock: fn")
 }
 
-func TestExtendRefusesABadTtl(t *testing.T) {
+func TestExtendRefusesABadTTL(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
@@ -129,7 +129,7 @@ func TestExtendRefusesABadTtl(t *testing.T) {
 	})
 }
 
-func TestVeryLongTtls(t *testing.T) {
+func TestAcquireWithVeryLongTTLs(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l, err := b.Redlock.TryAcquire(ctx, key, 100*365*24*time.Hour)
 		require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestVeryLongTtls(t *testing.T) {
 	})
 }
 
-func TestBadURLsAreErrorsThatNameTheirPlaceAndShowNothing(t *testing.T) {
+func TestOpenRefusesBadURLsWithoutShowingThem(t *testing.T) {
 	const secret = "hunter2"
 	for _, tc := range []struct{ url, want string }{
 		{"", "is empty"},
@@ -194,7 +194,7 @@ func TestBadURLsAreErrorsThatNameTheirPlaceAndShowNothing(t *testing.T) {
 
 // A vote needs positive evidence: after a handshake that failed, go-redis leaves
 // every command of a pipeline without an error of its own.
-func TestAWrongPasswordIsNoQuorum(t *testing.T) {
+func TestAcquireWithAWrongPasswordIsNoQuorum(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	urls := masters.URLs()
 	for _, m := range masters.All()[:2] {
@@ -230,7 +230,7 @@ func TestAWrongPasswordIsNoQuorum(t *testing.T) {
 }
 
 // An answer that is neither yes nor no is no vote, whatever it looks like.
-func TestAnAnswerThatIsNoAnswerIsNoVote(t *testing.T) {
+func TestAcquireCountsNoVoteForAnUnknownReply(t *testing.T) {
 	for name, answer := range map[string]func(*server.Peer){
 		"another word": func(p *server.Peer) { p.WriteInline("QUEUED") },
 		"a number":     func(p *server.Peer) { p.WriteInt(7) },
@@ -269,7 +269,7 @@ func TestAnAnswerThatIsNoAnswerIsNoVote(t *testing.T) {
 	}
 }
 
-func TestServersMessagesAreCutBeforeTheyQuote(t *testing.T) {
+func TestErrorsCutServerMessagesBeforeTheyQuote(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		for _, m := range b.Masters.All()[:2] {
@@ -285,7 +285,7 @@ func TestServersMessagesAreCutBeforeTheyQuote(t *testing.T) {
 	})
 }
 
-func TestNoValueIsEverPrinted(t *testing.T) {
+func TestErrorsPrintNoValue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
@@ -305,7 +305,7 @@ func TestNoValueIsEverPrinted(t *testing.T) {
 	})
 }
 
-func TestALockMayBeLogged(t *testing.T) {
+func TestLockMayBeLogged(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, ttl)
 		var log strings.Builder
@@ -317,7 +317,7 @@ func TestALockMayBeLogged(t *testing.T) {
 	})
 }
 
-func TestLongKeysMakeNoLongErrors(t *testing.T) {
+func TestErrorsShortenLongKeys(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		long := strings.Repeat("\x00", 1<<20)
 		l := b.Acquire(long, ttl)

@@ -78,7 +78,7 @@ func TestDoNeverReturnsNilAfterALoss(t *testing.T) {
 }
 
 // A holder that does not look at its context is told afterwards.
-func TestDoTellsAHolderThatSleptThroughItsLoss(t *testing.T) {
+func TestDoReportsALossThatFnSleptThrough(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		err := b.Redlock.Do(ctx, key, time.Second, func(context.Context) error {
 			b.Settle()
@@ -106,7 +106,7 @@ func TestDoEndsFnsContextWithTheCallers(t *testing.T) {
 	})
 }
 
-func TestAPanicInFnReleasesAndGoesOn(t *testing.T) {
+func TestDoReleasesAndRepanicsWhenFnPanics(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		assert.PanicsWithValue(t, "boom", func() {
 			_ = b.Redlock.Do(ctx, key, ttl, func(context.Context) error { panic("boom") })

@@ -105,7 +105,7 @@ func TestAcquireCancelledInALaterAttemptHasTheReasonOfTheLastComplete(t *testing
 
 // The sibling that is first in line has not been answered, so that nobody knows why it
 // waits.
-func TestAcquireCancelledInTheLineBehindAnAttemptHasNoReason(t *testing.T) {
+func TestAcquireCancelledInTheLocalQueueHasNoReason(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(50*time.Millisecond, 50*time.Millisecond)
@@ -291,7 +291,7 @@ func TestExtendAndReleaseErrorsTellRefusedNodesFromFailedOnes(t *testing.T) {
 }
 
 // What a node answers after the decision is none of its votes.
-func TestAcquireErrorIsOfTheDecision(t *testing.T) {
+func TestAcquireErrorDescribesTheDecision(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Steal(key, time.Hour, 0, 1, 2, 3)

@@ -110,7 +110,7 @@ func TestExtendNeverCreatesAKey(t *testing.T) {
 	})
 }
 
-func TestAnExtensionThatArrivesTooLateDoesNotCount(t *testing.T) {
+func TestExtendThatArrivesTooLateDoesNotCount(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{NodeTimeout: time.Minute}, func(b *virtual.Bed) {
 		b.Warm()
 		l := b.Acquire(key, ttl)
@@ -126,7 +126,7 @@ func TestAnExtensionThatArrivesTooLateDoesNotCount(t *testing.T) {
 
 // A caller who extends again and again while all masters hang has one extension under way,
 // and none waits behind it when its caller has gone.
-func TestExtendAgainAndAgainAddsNothingToWhatIsUnderWay(t *testing.T) {
+func TestExtendRepeatedAddsNothingToTheRoundUnderWay(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		l := keep(b, 1, time.Minute)[0]

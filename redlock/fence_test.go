@@ -65,7 +65,7 @@ func TestAcquireNeverShortensAFence(t *testing.T) {
 
 // Tokens grow for as long as the longest retention of any client says, however many
 // clients with shorter ones use the key.
-func TestTokensGrowBesideAShorterRetention(t *testing.T) {
+func TestAcquireTokensGrowBesideAShorterRetention(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{Fencing: true, FenceRetention: 24 * time.Hour}, func(b *virtual.Bed) {
 		hasty := b.NewRedlock(redlock.Config{Fencing: true, FenceRetention: time.Minute})
 		high := b.Take(fenced(b, 3*time.Hour))
@@ -110,7 +110,7 @@ func proposals(b *virtual.Bed, i int) (n int) {
 	return n
 }
 
-func TestALockWithoutFencingHasNoToken(t *testing.T) {
+func TestAcquireWithoutFencingHasNoToken(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
 		assert.Zero(b, l.FencingToken())
@@ -121,7 +121,7 @@ func TestALockWithoutFencingHasNoToken(t *testing.T) {
 }
 
 // Clients' clocks an hour apart, in every order: each lock's token is above the last.
-func TestTokensGrowWhateverTheClocksSay(t *testing.T) {
+func TestAcquireTokensGrowWithAnyClocks(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		clients := []*redlock.Redlock{b.Redlock, fenced(b, time.Hour), fenced(b, -time.Hour), fenced(b, 3*time.Hour)}
 		last := int64(0)
@@ -144,7 +144,7 @@ func TestTokensGrowWhateverTheClocksSay(t *testing.T) {
 }
 
 // Step 1: the token is the clock's microseconds, and it takes one round trip.
-func TestATokenTakesOneRoundTrip(t *testing.T) {
+func TestAcquireTokenTakesOneRoundTrip(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(10*time.Millisecond, 10*time.Millisecond)
@@ -163,7 +163,7 @@ func TestATokenTakesOneRoundTrip(t *testing.T) {
 
 // Step 4: a client whose clock is behind proposes again at once, with the same value,
 // and what it has seen spares it that the next time.
-func TestAProposalThatIsTooLowIsMadeAgain(t *testing.T) {
+func TestAcquireRepeatsAProposalThatIsTooLow(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		behind := fenced(b, -time.Hour)
 		b.Release(b.Take(behind)) // connected
@@ -186,7 +186,7 @@ func TestAProposalThatIsTooLowIsMadeAgain(t *testing.T) {
 
 // Two of five know a higher token: the other three are a majority, and yet all are
 // asked again. One node that is beyond all tokens is left out.
-func TestAMajorityBesideAHigherFenceProposesAgain(t *testing.T) {
+func TestAcquireProposesAgainBesideAHigherFence(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		high := time.Now().Add(time.Hour).UnixMicro()
 		for i := range 2 {
@@ -207,7 +207,7 @@ func TestAMajorityBesideAHigherFenceProposesAgain(t *testing.T) {
 
 // A majority for an earlier proposal stands if the later one finds none: by then two
 // of those that granted are gone.
-func TestAnEarlierMajorityStands(t *testing.T) {
+func TestAcquireKeepsAnEarlierMajority(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		b.Warm()
 		high := time.Now().Add(time.Hour).UnixMicro()
@@ -238,7 +238,7 @@ func TestAnEarlierMajorityStands(t *testing.T) {
 }
 
 // After three more proposals an attempt ends, and leaves nothing but fences.
-func TestAnAttemptProposesAtMostFourTimes(t *testing.T) {
+func TestAcquireProposesAtMostFourTimes(t *testing.T) {
 	virtual.Run(t, 3, fencing, func(b *virtual.Bed) {
 		b.Release(b.Take(b.Redlock))
 		high := time.Now().Add(time.Hour).UnixMicro()
@@ -272,7 +272,7 @@ func TestAnAttemptProposesAtMostFourTimes(t *testing.T) {
 }
 
 // Somebody else's key is no reason to propose again: no token would do.
-func TestAHeldKeyIsNotProposedForAgain(t *testing.T) {
+func TestAcquireDoesNotProposeAgainForAHeldKey(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		behind := fenced(b, -time.Hour)
 		l := b.Take(b.Redlock)
@@ -286,7 +286,7 @@ func TestAHeldKeyIsNotProposedForAgain(t *testing.T) {
 }
 
 // A re-sent proposal, as after a lost reply, changes nothing.
-func TestAProposalMayBeSentAgain(t *testing.T) {
+func TestAcquireMayResendAProposal(t *testing.T) {
 	virtual.Run(t, 3, fencing, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
 		b.Settle()
@@ -306,7 +306,7 @@ func TestAProposalMayBeSentAgain(t *testing.T) {
 }
 
 // A fence that is not a token, or that no token is above, spoils its node and no other.
-func TestASpoiltFenceSpoilsItsNodeAlone(t *testing.T) {
+func TestAcquireLosesOnlyTheNodeOfASpoiltFence(t *testing.T) {
 	for spoilt, says := range map[string]string{
 		"garbage":          "the fence is not a token",
 		"-7":               "the fence is not a token",
@@ -332,7 +332,7 @@ func TestASpoiltFenceSpoilsItsNodeAlone(t *testing.T) {
 
 // Renewal refreshes the fence and a top-up brings it back, also where another client's
 // attempt in vain left a higher one, which stays.
-func TestRenewalAndTopUpKeepTheFence(t *testing.T) {
+func TestKeepAliveRenewsTheFence(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{Fencing: true, FenceRetention: time.Minute}, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
 		b.Settle()
@@ -360,7 +360,7 @@ func TestRenewalAndTopUpKeepTheFence(t *testing.T) {
 }
 
 // The fence is in the slot of its key, whatever braces that has.
-func TestTheFenceIsNamedAfterTheKey(t *testing.T) {
+func TestAcquireNamesTheFenceAfterTheKey(t *testing.T) {
 	for name, want := range map[string]string{
 		"job": "redlock:fence:{p:job}", "{a}job": "redlock:fence::p:{a}job", "a}b": "redlock:fence:{k9}p:a}b",
 	} {
@@ -377,7 +377,7 @@ func TestTheFenceIsNamedAfterTheKey(t *testing.T) {
 	}
 }
 
-func TestATTLAboveTheRetentionIsRefused(t *testing.T) {
+func TestAcquireRefusesATTLAboveTheRetention(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{Fencing: true, FenceRetention: time.Minute}, func(b *virtual.Bed) {
 		_, err := b.Redlock.TryAcquire(ctx, key, time.Minute+1)
 		assert.ErrorContains(b, err, "ttl 1m0.000000001s is above Config.FenceRetention, 1m0s")
@@ -388,7 +388,7 @@ func TestATTLAboveTheRetentionIsRefused(t *testing.T) {
 }
 
 // A clock where tokens have ended is an error that names it, and one before 1970 works.
-func TestClocksFarAway(t *testing.T) {
+func TestAcquireTokensOfClocksFarAway(t *testing.T) {
 	virtual.Run(t, 3, fencing, func(b *virtual.Bed) {
 		_, err := fenced(b, 290*365*24*time.Hour).TryAcquire(ctx, key, ttl)
 		assert.ErrorContains(b, err, "Config.Clock is beyond the year 2255")
@@ -424,7 +424,7 @@ func TestAcquireWaitsWithFencing(t *testing.T) {
 }
 
 // However often it proposes, an attempt takes no longer than NodeTimeout.
-func TestProposalsShareANodeTimeout(t *testing.T) {
+func TestAcquireProposalsShareANodeTimeout(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		b.Warm()
 		high := time.Now().Add(time.Hour).UnixMicro()
@@ -454,7 +454,7 @@ func (c *sleepy) Now() time.Time {
 
 // A proposal whose clock was read long before it was sent is worth nothing: with a
 // master that forgot its fence, that clock is what the order rests on.
-func TestAnOldProposalIsNone(t *testing.T) {
+func TestAcquireIgnoresAnOldProposal(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		clk := &sleepy{Clock: clock.System()}
 		slow := b.NewRedlock(redlock.Config{Fencing: true, Clock: clk})
@@ -482,7 +482,7 @@ func TestAnOldProposalIsNone(t *testing.T) {
 }
 
 // The names of what nodes keep for us are no keys.
-func TestReservedKeys(t *testing.T) {
+func TestAcquireRefusesReservedKeys(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		for _, key := range []string{"redlock:server", "redlock:fence:{orders}"} {
 			_, err := b.Redlock.TryAcquire(ctx, key, ttl)

@@ -46,7 +46,7 @@ func say(b *virtual.Bed, message string, on ...int) (heard int) {
 
 // A round trip of ForceRelease deletes the keys, and half of it is the message. One more,
 // of the renewal, tells the holder.
-func TestForceReleaseTellsTheHolder(t *testing.T) {
+func TestForceReleaseNotifiesTheHolder(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		b.Delay(10*time.Millisecond, 10*time.Millisecond)
@@ -65,7 +65,7 @@ func TestForceReleaseTellsTheHolder(t *testing.T) {
 }
 
 // The nodes that are up are enough, whichever they are.
-func TestForceReleaseTellsTheHolderWithoutAMinority(t *testing.T) {
+func TestForceReleaseNotifiesTheHolderWithoutAMinority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		b.Masters.Kill(0)
@@ -84,7 +84,7 @@ func TestForceReleaseTellsTheHolderWithoutAMinority(t *testing.T) {
 
 // With links of different speed the messages arrive one by one. A renewal at the first
 // would overtake ForceRelease on the others, and would put the key back.
-func TestForceReleaseTellsTheHolderWhenAMajorityHasDeleted(t *testing.T) {
+func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := kept(holder)
@@ -106,7 +106,7 @@ func TestForceReleaseTellsTheHolderWhenAMajorityHasDeleted(t *testing.T) {
 }
 
 // So few messages arrive that a majority may have the lock: it is asked after 200 ms.
-func TestForceReleaseTellsTheHolderByFewMessages(t *testing.T) {
+func TestForceReleaseNotifiesTheHolderByFewMessages(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := kept(holder)
@@ -145,7 +145,7 @@ func TestForceReleaseIsFoundByTheNextRenewal(t *testing.T) {
 
 // The message arrives while a renewal is under way that two nodes have granted before the
 // key was deleted, and the third has yet to answer.
-func TestForceReleaseTellsTheHolderDuringARenewal(t *testing.T) {
+func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(holder, longTTL)
@@ -176,7 +176,7 @@ func TestForceReleaseTellsTheHolderDuringARenewal(t *testing.T) {
 }
 
 // Do ends its function's context.
-func TestForceReleaseTellsDo(t *testing.T) {
+func TestForceReleaseEndsTheContextOfDo(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		err := holder.Do(ctx, key, longTTL, func(ctx context.Context) error {
@@ -194,7 +194,7 @@ func TestForceReleaseTellsDo(t *testing.T) {
 }
 
 // The Redlock that breaks a lock may be the holder's own.
-func TestForceReleaseTellsItself(t *testing.T) {
+func TestForceReleaseOfOnesOwnLock(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
 		l := kept(p)
@@ -209,7 +209,7 @@ func TestForceReleaseTellsItself(t *testing.T) {
 }
 
 // A message that nobody has a reason to send costs a renewal, and the lock goes on.
-func TestAForgedMessageDoesNotEndALock(t *testing.T) {
+func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
 		l := kept(holder)
@@ -245,7 +245,7 @@ func TestAForgedMessageDoesNotEndALock(t *testing.T) {
 
 // Whoever floods the channel with what concerns a lock makes it renew twenty times a
 // second, and no more. What concerns others costs no command at all.
-func TestAFloodOfMessagesIsBounded(t *testing.T) {
+func TestKeepAliveRenewsInBoundsUnderAFloodOfMessages(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
 		l := kept(holder)
@@ -270,7 +270,7 @@ func TestAFloodOfMessagesIsBounded(t *testing.T) {
 
 // The message about a lock that was released meanwhile, and about its successor's
 // predecessor, concerns nobody.
-func TestALateMessageDisturbsNobody(t *testing.T) {
+func TestKeepAliveIgnoresALateMessage(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
 		first := kept(holder)
@@ -288,7 +288,7 @@ func TestALateMessageDisturbsNobody(t *testing.T) {
 
 // A lock that is held for a short time costs nothing, and one that is not renewed neither:
 // nobody listens, and the commands are those of an acquisition and a release.
-func TestNobodyListensForAShortLock(t *testing.T) {
+func TestAcquireOfAShortLockSubscribesNowhere(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
 		tape := b.Record(p)
@@ -309,7 +309,7 @@ func TestNobodyListensForAShortLock(t *testing.T) {
 // For a lock that is held for longer there is one subscription on each node, however
 // many locks there are, until ten seconds after the last of them. It is asked every five
 // seconds whether it lives.
-func TestListeningForKeptLocks(t *testing.T) {
+func TestKeepAliveSubscribesOncePerNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
 		tape := b.Record(p)
@@ -346,7 +346,7 @@ func TestListeningForKeptLocks(t *testing.T) {
 
 // Waits and kept locks share the connections, and neither ends the other's. A wait does
 // not ask for its place again because of a lock.
-func TestListeningForKeptLocksBesideWaits(t *testing.T) {
+func TestKeepAliveSharesSubscriptionsWithWaits(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		operator, other, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l, err := p.TryAcquire(ctx, "kept", longTTL)
@@ -387,7 +387,7 @@ func TestListeningForKeptLocksBesideWaits(t *testing.T) {
 }
 
 // A subscription that breaks is made again.
-func TestListeningForKeptLocksGoesOn(t *testing.T) {
+func TestKeepAliveRestoresABrokenSubscription(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
 		l := kept(holder)
@@ -405,7 +405,7 @@ func TestListeningForKeptLocksGoesOn(t *testing.T) {
 }
 
 // Where nobody may listen a kept lock is renewed as ever, and nothing is said of it.
-func TestKeptLocksWithoutSubscriptions(t *testing.T) {
+func TestKeepAliveWithoutSubscriptions(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var log spy.Log
 		holder := b.ReadyParty(redlock.Config{Logger: log.Logger()})
@@ -448,7 +448,7 @@ func TestForceReleaseLogsNoDigest(t *testing.T) {
 }
 
 // Close ends the listening, whatever it is at.
-func TestCloseWhileListeningForKeptLocks(t *testing.T) {
+func TestCloseEndsTheSubscriptionsOfKeptLocks(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.NewRedlock(redlock.Config{})
 		l := b.Take(p)

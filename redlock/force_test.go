@@ -97,7 +97,7 @@ func TestForceReleaseLeavesANewHolderAlone(t *testing.T) {
 }
 
 // Where several have a part each of them goes, and what is of another type stays.
-func TestForceReleaseOfASplit(t *testing.T) {
+func TestForceReleaseOfASplitVote(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "ABBT-")
 		forceRelease(b, inspect(b, b.Redlock), 0, 1, 2)

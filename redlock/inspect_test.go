@@ -106,7 +106,7 @@ func dump(b *virtual.Bed) (all []string) {
 
 // What the nodes' answers come to. A letter is a value, - a free key, T one of another
 // type, ! a node that does not answer.
-func TestVerdicts(t *testing.T) {
+func TestInspectVerdicts(t *testing.T) {
 	for nodes, want := range map[string]redlock.Verdict{
 		"A": redlock.VerdictHeld, "-": redlock.VerdictFree, "!": redlock.VerdictUnknown, "T": redlock.VerdictForeign,
 		"AAA": redlock.VerdictHeld, "AA-": redlock.VerdictHeld, "AA!": redlock.VerdictHeld, "AAT": redlock.VerdictHeld,
@@ -164,7 +164,7 @@ func TestVerdicts(t *testing.T) {
 // laid is the value of a lock that a test can tell from others by its letter.
 func laid(letter string) string { return letter + "0000000-0000-4000-8000-000000000000" }
 
-// lay puts the nodes into the state that TestVerdicts writes.
+// lay puts the nodes into the state that TestInspectVerdicts writes.
 func lay(b *virtual.Bed, nodes string) {
 	b.Helper()
 	for m, state := range nodes {
@@ -210,7 +210,7 @@ func TestInspectAForeignKey(t *testing.T) {
 }
 
 // Who was woken and has not come yet is in the queue twice, and waits once.
-func TestInspectCountsWhoWaits(t *testing.T) {
+func TestInspectCountsWaiters(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		now := time.Now()
 		for who, score := range map[string]int64{"one orders": now.UnixMicro(), "two orders": now.UnixMicro() + 1, "@one orders": now.UnixMilli()} {
@@ -280,7 +280,7 @@ func TestInspectAQuarantinedNode(t *testing.T) {
 }
 
 // One server that is listed twice tells once.
-func TestInspectATwin(t *testing.T) {
+func TestInspectADuplicate(t *testing.T) {
 	virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
 		one := b.Masters.Master(0)
 		r, err := redlock.New([]redis.UniversalClient{one.Client(), one.Client(), b.Masters.Master(1).Client()}, redlock.Config{})
@@ -299,7 +299,7 @@ func TestInspectATwin(t *testing.T) {
 
 // Nothing prints a value, nor do hooks of the clients that print every command and its
 // reply, nor a Trace.
-func TestAnInspectionHidesItsValues(t *testing.T) {
+func TestInspectHidesTheValues(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var said spy.Log
 		listen := spy.After(func(cmd redis.Cmder) { fmt.Fprintln(&said, cmd) })

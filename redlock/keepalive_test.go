@@ -17,7 +17,7 @@ import (
 )
 
 // Case 14: a lock on 3 of 5; one restarts empty; somebody else gets 3.
-func TestASlimMajorityThatIsLostIsNoticed(t *testing.T) {
+func TestKeepAliveNoticesTheLossOfASlimMajority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Masters.Kill(3, 4)
 		slim := b.Acquire(key, ttl)
@@ -31,7 +31,7 @@ func TestASlimMajorityThatIsLostIsNoticed(t *testing.T) {
 	})
 }
 
-func TestASlimLockGrowsBack(t *testing.T) {
+func TestKeepAliveRestoresTheMinority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Masters.Kill(3, 4)
 		l := b.Acquire(key, time.Hour)
@@ -56,7 +56,7 @@ func TestASlimLockGrowsBack(t *testing.T) {
 	})
 }
 
-func TestTopUpTakesNothingFromAnybody(t *testing.T) {
+func TestKeepAliveTopUpTakesNoForeignKey(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Steal(key, time.Hour, 4)
 		l := b.Acquire(key, ttl)
@@ -70,7 +70,7 @@ func TestTopUpTakesNothingFromAnybody(t *testing.T) {
 	})
 }
 
-func TestALockWithoutAMajorityIsNotToppedUp(t *testing.T) {
+func TestKeepAliveDoesNotTopUpWithoutAMajority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		l := b.Acquire(key, time.Hour)
@@ -87,7 +87,7 @@ func TestALockWithoutAMajorityIsNotToppedUp(t *testing.T) {
 	})
 }
 
-func TestKeepAliveRenewsAtAThirdOfTheTtl(t *testing.T) {
+func TestKeepAliveRenewsAtAThirdOfTheTTL(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		l := b.Acquire(key, 9*time.Second)
@@ -116,7 +116,7 @@ func TestKeepAliveRenewsAtAThirdOfTheTtl(t *testing.T) {
 	})
 }
 
-func TestARenewalThatFindsNoQuorumIsTriedAgain(t *testing.T) {
+func TestKeepAliveRetriesARenewalWithoutAQuorum(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		l := b.Acquire(key, 9*time.Second)
@@ -134,7 +134,7 @@ func TestARenewalThatFindsNoQuorumIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestRenewalFindsTheLossAndSaysSo(t *testing.T) {
+func TestKeepAliveReportsALoss(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, 9*time.Second)
 		l.KeepAlive()
@@ -148,7 +148,7 @@ func TestRenewalFindsTheLossAndSaysSo(t *testing.T) {
 }
 
 // Case 11: orphans of RedLock.net were renewed for days after their release.
-func TestNothingRenewsAfterRelease(t *testing.T) {
+func TestKeepAliveEndsWithRelease(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		for range 50 {
@@ -177,7 +177,7 @@ func TestNothingRenewsAfterRelease(t *testing.T) {
 
 // A wish for an hour that found no quorum does not stretch the renewals of a
 // lock that is valid for a second.
-func TestAFailedLongExtensionDoesNotDelayRenewals(t *testing.T) {
+func TestKeepAliveIsNotDelayedByAFailedLongExtension(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		l := b.Acquire(key, 900*time.Millisecond)
@@ -229,7 +229,7 @@ func extensions(b *virtual.Bed, master int) (n int) {
 	return n
 }
 
-func TestRenewCountsWhatTakesLongerThanNodeTimeout(t *testing.T) {
+func TestKeepAliveCountsVotesThatTakeLongerThanNodeTimeout(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		kept := keep(b, 30, 9*time.Second)
@@ -244,7 +244,7 @@ func TestRenewCountsWhatTakesLongerThanNodeTimeout(t *testing.T) {
 
 // The extension that a hung majority had taken counts when it answers, and nothing was
 // added to it meanwhile.
-func TestRenewIsUnderWayOnceWhileAMajorityHangs(t *testing.T) {
+func TestKeepAliveHasOneRoundUnderWayWhileAMajorityHangs(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		kept := keep(b, 30, 9*time.Second)
@@ -303,7 +303,7 @@ func slowly(b *virtual.Bed, each time.Duration, cfg redlock.Config) *redlock.Red
 // The masters spend half of their time on renewals, which are due together: the last of
 // them is answered after 1.6 s. A hang of 4.5 s leaves 2.1 s: enough for each renewal once,
 // not twice.
-func TestRenewDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
+func TestKeepAliveDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		const locks, each, hang, lasts = 200, 8 * time.Millisecond, 4500 * time.Millisecond, 40 * time.Second
 		b.Redlock = slowly(b, each, redlock.Config{})
@@ -335,7 +335,7 @@ func TestRenewDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
 
 // Where a minority is down, the refusals of the others are all that can tell. They come
 // behind the failures, with which no majority can come together any more.
-func TestRenewFindsTheLossWhileAMinorityIsDown(t *testing.T) {
+func TestKeepAliveFindsTheLossWhileAMinorityIsDown(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, 9*time.Second)
 		l.KeepAlive()

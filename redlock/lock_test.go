@@ -18,7 +18,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-func TestTheContextCarriesValuesButNoDeadline(t *testing.T) {
+func TestLockContextCarriesValuesButNoDeadline(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		type name struct{}
 		c, cancel := context.WithTimeout(context.WithValue(ctx, name{}, "v"), time.Second)
@@ -34,7 +34,7 @@ func TestTheContextCarriesValuesButNoDeadline(t *testing.T) {
 }
 
 // Case 13: two rueidislock holders overlapped for 2.5 s after a partition.
-func TestALossIsSignalledAtUntilWhateverTheNetworkDoes(t *testing.T) {
+func TestLockContextEndsAtUntilWhateverTheNetworkDoes(t *testing.T) {
 	for _, keepAlive := range []bool{false, true} {
 		virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *virtual.Bed) {
 			l := b.Acquire(key, ttl)
@@ -55,7 +55,7 @@ func TestALossIsSignalledAtUntilWhateverTheNetworkDoes(t *testing.T) {
 }
 
 // Case 17: one Lock used by many goroutines (redsync's Mutex is mutable).
-func TestALockIsSafeForConcurrentUse(t *testing.T) {
+func TestLockIsSafeForConcurrentUse(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Second)
 		l.KeepAlive()
@@ -98,7 +98,7 @@ func TestALockIsSafeForConcurrentUse(t *testing.T) {
 
 // A client whose clock runs 0.9 % fast or slow keeps what Until promises: the
 // keys are still there when its lock ends.
-func TestSkewedClocksWithinTheDrift(t *testing.T) {
+func TestAcquireWithClocksSkewedWithinTheDrift(t *testing.T) {
 	for _, rate := range []float64{0.991, 1, 1.009} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			c := clock.Skewed(clock.System(), rate, -time.Hour)
@@ -113,7 +113,7 @@ func TestSkewedClocksWithinTheDrift(t *testing.T) {
 	}
 }
 
-func TestLocksOfManyKeysAreIndependent(t *testing.T) {
+func TestAcquireOfManyKeysIsIndependent(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		var locks []*redlock.Lock
 		for _, k := range []string{"a", "b", "{a}b", "ключ", "with space\r\n", string(make([]byte, 3))} {
@@ -136,7 +136,7 @@ func (slow) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-func TestASlowLoggerDelaysNoLoss(t *testing.T) {
+func TestLockContextEndsInTimeDespiteASlowLogger(t *testing.T) {
 	logger := slog.New(slow{slog.NewTextHandler(io.Discard, nil)})
 	virtual.Run(t, 3, redlock.Config{Logger: logger}, func(b *virtual.Bed) {
 		var locks []*redlock.Lock
@@ -157,7 +157,7 @@ func TestASlowLoggerDelaysNoLoss(t *testing.T) {
 	})
 }
 
-func TestTheLogTellsOfALossAndOfNoValue(t *testing.T) {
+func TestKeepAliveLogsALossWithoutAValue(t *testing.T) {
 	var log bytes.Buffer // read after Close, which waits for what is unwritten
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	var value string

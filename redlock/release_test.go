@@ -127,7 +127,7 @@ func TestReleaseAsksForAsLongAsAKeyMayLive(t *testing.T) {
 
 // A node that is loading, or has just become a replica, answers at once, and
 // differently a moment later: the release is owed to it.
-func TestAPassingErrorDoesNotLeaveTheKey(t *testing.T) {
+func TestReleaseIsRepeatedAfterAPassingError(t *testing.T) {
 	for _, passing := range []string{"LOADING Redis is loading", "READONLY You can't write", "BUSY Redis is busy", "MISCONF no", "CLUSTERDOWN no", "TRYAGAIN no", "MASTERDOWN no", "NOREPLICAS no", "OOM no"} {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			b.Warm()

@@ -13,8 +13,8 @@ var answering = []mutant{
 		"			case now.Cause != nil && now.Reason == nil && failed.Reason != nil:", "			case false:")}),
 	shownBy("TestAcquireLeavesNothingWhereItWasGranted", bug{"last-clean-up-not-awaited", "a wait that ends returns before the clean-up of its last attempt is done", one(acquire,
 		"cmp.Or(tried.cleaned, left.cleaned)", "tried.cleaned")}),
-	shownBy("TestAcquireCountsAServerOnceInARound", bug{"server-counts-twice", "a server that has moved to another node counts for both in one round", one(round,
+	shownBy("TestDuplicateCountsOnceInARound", bug{"server-counts-twice", "a server that has moved to another node counts for both in one round", one(round,
 		"	case v == Granted && r.granted(c.voter):", "	case false && r.granted(c.voter):")}),
-	shownBy("TestAcquireWritesALostIdentityRecordAgain", bug{"lost-record-stays-lost", "the date of a takeover is not written again when its first write was lost", one(marker,
+	shownBy("TestIdentityRecordIsWrittenAgainWhenLost", bug{"lost-record-stays-lost", "the date of a takeover is not written again when its first write was lost", one(marker,
 		"	case !s.changed.IsZero():\n", "	case s.changed.Equal(s.heard):\n")}),
 }

@@ -47,7 +47,7 @@ func (c counter) count(cmd redis.Cmder) {
 	}
 }
 
-func TestTheClientsHooksSeeItsCommands(t *testing.T) {
+func TestClientHooksSeeItsCommands(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		client := b.Masters.Master(0).Client()
 		var n atomic.Int32
@@ -64,7 +64,7 @@ func TestTheClientsHooksSeeItsCommands(t *testing.T) {
 }
 
 // A client with a single connection is the application's too.
-func TestALaneSharesTheOnlyConnection(t *testing.T) {
+func TestConnectionIsSharedByALaneIfItIsTheOnlyOne(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	var nodes []redis.UniversalClient
 	for _, m := range masters.All() {
@@ -87,7 +87,7 @@ func TestALaneSharesTheOnlyConnection(t *testing.T) {
 
 // A server that claims an absurd length makes go-redis panic; for us it has said
 // nothing, and the process goes on.
-func TestAServersGarbageDoesNotCrash(t *testing.T) {
+func TestConnectionSurvivesGarbage(t *testing.T) {
 	for _, garbage := range []string{
 		"$1000000000000000\r\n", "$9223372036854775807\r\n", "*9223372036854775807\r\n", "*-5\r\n", "$-7\r\n", "?\r\n", "HTTP/1.1 400\r\n\r\n",
 	} {

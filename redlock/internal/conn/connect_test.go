@@ -22,7 +22,7 @@ import (
 
 // A load balancer drops connections that were idle for a minute. The first acquisition
 // after that finds its majority all the same, and no node is sent SET twice.
-func TestAcquireAfterALongRestFindsItsMajority(t *testing.T) {
+func TestConnectionDroppedWhileIdleIsReplaced(t *testing.T) {
 	for name, options := range map[string]func(*redis.Options){
 		"defaults":       func(*redis.Options) {},
 		"heeds deadline": func(o *redis.Options) { o.ContextTimeoutEnabled = true },
@@ -60,7 +60,7 @@ func TestAcquireAfterALongRestFindsItsMajority(t *testing.T) {
 
 // A lane that is in use all the time gives its connection back, for the pool to replace it
 // after ConnMaxLifetime.
-func TestABusyLaneHeedsConnMaxLifetime(t *testing.T) {
+func TestConnectionOfABusyLaneHeedsConnMaxLifetime(t *testing.T) {
 	for life, want := range map[time.Duration]int32{0: 1, 10 * time.Second: 6} {
 		virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 			var dials atomic.Int32
@@ -96,7 +96,7 @@ func (streaming) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.Uns
 }
 
 // A client that would panic, and lose a connection of its pool each time, is refused.
-func TestNewRefusesStreamingCredentials(t *testing.T) {
+func TestClientWithStreamingCredentialsIsRefused(t *testing.T) {
 	for _, client := range []redis.UniversalClient{
 		redis.NewClient(&redis.Options{StreamingCredentialsProvider: streaming{}}),
 		redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"localhost:1"}, StreamingCredentialsProvider: streaming{}}),
@@ -109,7 +109,7 @@ func TestNewRefusesStreamingCredentials(t *testing.T) {
 
 // A node whose handshake is garbage for a while is back afterwards, and the application's
 // client has all of its connections but one.
-func TestAcquireSurvivesGarbledHandshakes(t *testing.T) {
+func TestHandshakesThatAreGarbledLeaveNoDamage(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		var garbled atomic.Bool
 		garbled.Store(true)
@@ -151,7 +151,7 @@ func TestAcquireSurvivesGarbledHandshakes(t *testing.T) {
 // Servers that have another password by the time that their connections are made
 // anew do not let us in. After a handshake that failed go-redis leaves every command
 // of a pipeline as it was: none may take the reply that it had before for an answer.
-func TestARefusedHandshakeIsNoAnswer(t *testing.T) {
+func TestHandshakeThatIsRefusedIsNoAnswer(t *testing.T) {
 	for _, n := range []int{1, 8} { // a command, a pipeline
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			for _, m := range b.Masters.All() {
@@ -198,7 +198,7 @@ func TestARefusedHandshakeIsNoAnswer(t *testing.T) {
 
 // With RESP3 go-redis asks the kernel for push messages before each command, which
 // nobody sends us.
-func TestOpenSpeaksRESP2UnlessToldOtherwise(t *testing.T) {
+func TestHandshakeAsksForRESP2ByDefault(t *testing.T) {
 	masters := redlocktest.Start(t, 1)
 	for query, version := range map[string]string{"": "2", "?protocol=3": "3"} {
 		masters.Master(0).ResetCommands()
@@ -215,7 +215,7 @@ func TestOpenSpeaksRESP2UnlessToldOtherwise(t *testing.T) {
 
 // The application's own commands on the same client find the master back. The lane, which
 // would dial it within half a second, need not wait for that.
-func TestAcquireAsksAMasterAgainOnceAnyDialWorks(t *testing.T) {
+func TestDialThatWorksEndsTheWaitForAMaster(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var nodes []redis.UniversalClient
 		for _, m := range b.Masters.All() {

@@ -18,7 +18,7 @@ import (
 // A hook that puts a prefix in front of keys, as there are in the wild, changes the
 // arguments of a command, which the connection uses again for the next key. Two
 // clients with such hooks exclude each other, on the keys that the hook makes.
-func TestAHookMayPrefixKeys(t *testing.T) {
+func TestHookMayPrefixKeys(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		prefix := spy.Before(func(cmd redis.Cmder) {
 			at := map[string]int{"set": 1, "eval": 3, "evalsha": 3}[cmd.Name()]
@@ -56,7 +56,7 @@ func TestAHookMayPrefixKeys(t *testing.T) {
 }
 
 // Who traces commands sees keys and ttls, and no value.
-func TestAHookSeesNoValue(t *testing.T) {
+func TestHookSeesNoValue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var mu sync.Mutex
 		var said []string
@@ -93,7 +93,7 @@ func TestAHookSeesNoValue(t *testing.T) {
 }
 
 // go-redis drops the hooks of a client to which a bound for reading is given.
-func TestNewRefusesAClientThatReadsWithoutEnd(t *testing.T) {
+func TestClientThatReadsWithoutEndIsRefused(t *testing.T) {
 	for _, timeout := range []time.Duration{-1, -2} {
 		for _, client := range []redis.UniversalClient{
 			redis.NewClient(&redis.Options{ReadTimeout: timeout}),
@@ -108,7 +108,7 @@ func TestNewRefusesAClientThatReadsWithoutEnd(t *testing.T) {
 
 // The hooks of a ClusterClient itself do not see the commands of locks. One that only looks
 // is no harm; one that changes keys, for commands or for pipelines, must not be missed.
-func TestNewRefusesAClusterWhoseOwnHookChangesKeys(t *testing.T) {
+func TestHookOfAClusterThatChangesKeysIsRefused(t *testing.T) {
 	looks := spy.Before(func(redis.Cmder) {})
 	prefixes := spy.Before(func(cmd redis.Cmder) {
 		if cmd.Name() == "set" {

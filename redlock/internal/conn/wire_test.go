@@ -38,7 +38,7 @@ func (take) Rest() {}
 // A command that is used again has nothing of its last use, neither arguments nor a
 // reply that could be taken for this one's: after a failed handshake go-redis leaves
 // every command as it was.
-func TestACommandIsUsedAgainAsNew(t *testing.T) {
+func TestCommandIsReusedAsNew(t *testing.T) {
 	var w wire
 	set := calls(t, 1, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	release := calls(t, 1, protocol.Operation{Kind: protocol.Release, NodeKey: "one", Value: "mine", Queue: protocol.QueueOf("one")})
@@ -86,7 +86,7 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 
 // However many batches a connection carries, it keeps as many commands as the
 // largest had.
-func TestAConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
+func TestConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
 	var w wire
 	batch := calls(t, 3, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	for range 100 {

@@ -47,7 +47,7 @@ var prefixed = redlock.Config{KeyPrefix: "lock:"}
 // An ACL user with exactly the rights that the docs list can do
 // everything: acquire, find it held, extend, renew, top up, release, with a full
 // and with an empty script cache.
-func TestRealMinimalACL(t *testing.T) {
+func TestRealACLMinimalRights(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	for name, r := range map[string]*redlock.Redlock{
 		"new":          f.redlockOf(f.clients(as("locker")), prefixed),
@@ -97,7 +97,7 @@ func (f *fleet) openAs(name string) *redlock.Redlock {
 
 // Each of the rights is needed: without it some operation is ErrNoQuorum that
 // names the refusal. It is never ErrHeld, ErrNotHeld or success.
-func TestRealEachRightIsNeeded(t *testing.T) {
+func TestRealACLNeedsEachRight(t *testing.T) {
 	const (
 		noCommand = "NOPERM this user has no permissions to run the"
 		noKey     = "NOPERM this user has no permissions to access one of the keys"
@@ -165,7 +165,7 @@ func TestRealEachRightIsNeeded(t *testing.T) {
 
 // Beside that a database other than 0 needs +select, and a Cluster node
 // +cluster|slots.
-func TestRealRightsForDatabasesAndClusters(t *testing.T) {
+func TestRealACLRightsForDatabasesAndClusters(t *testing.T) {
 	users := redisserver.ACL(
 		user("locker", minimalRights...),
 		user("selecting", append([]string{"+select"}, minimalRights...)...),

@@ -81,7 +81,7 @@ func (c *clustered) vote(op, key string) quorum.Vote {
 
 // A Cluster is one node among three, whichever shard a key
 // is on, with a hash tag and without; a Cluster of one master too.
-func TestRealClusterNode(t *testing.T) {
+func TestRealAcquireOnACluster(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
 			c := startClustered(t, shards)
@@ -138,7 +138,7 @@ func TestRealClusterNode(t *testing.T) {
 
 // A Cluster's vote counts: with it and one plain master there is a quorum, and
 // its refusal with another's is ErrHeld.
-func TestRealClusterNodeDecides(t *testing.T) {
+func TestRealAcquireIsDecidedByACluster(t *testing.T) {
 	c := startClustered(t, 1)
 	r := c.redlock(redlock.Config{})
 	c.kill(0)
@@ -153,7 +153,7 @@ func TestRealClusterNodeDecides(t *testing.T) {
 
 // The master of one shard is killed: for its keys the Cluster is a failed
 // minority, and after its return it takes part again.
-func TestRealClusterShardKilled(t *testing.T) {
+func TestRealAcquireWhileAShardIsKilled(t *testing.T) {
 	c := startClustered(t, 3, redisserver.Config("cluster-require-full-coverage no"))
 	r := c.redlock(redlock.Config{})
 	keys := c.keys(2)

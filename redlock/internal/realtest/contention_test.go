@@ -39,7 +39,7 @@ func (r *resource) use(f *fleet, lock *redlock.Redlock, times int) error {
 
 // Case 24: exclusion is asserted. 16 Redlocks with clients of their own, two
 // goroutines each, contend for one key on five masters.
-func TestRealContention(t *testing.T) {
+func TestRealAcquireUnderContention(t *testing.T) {
 	const redlocks, goroutines, times = 16, 2, 10
 	f := startFleet(t, 5)
 	var shared resource
@@ -59,7 +59,7 @@ func TestRealContention(t *testing.T) {
 
 // Cases 9 and 24: the same while two of the five are killed under the contenders. They stay
 // dead, so nobody forgets: the three that are left are in every later quorum.
-func TestRealContentionUnderCrashes(t *testing.T) {
+func TestRealAcquireUnderContentionAndCrashes(t *testing.T) {
 	const redlocks, times = 4, 25
 	f := startFleet(t, 5)
 	var shared resource

@@ -27,7 +27,7 @@ func (f *fleet) restart(which ...int) {
 
 // SIGKILL of two of five: still grants, renews and releases. Case 9: a minority's
 // error is no failure.
-func TestRealTwoOfFiveKilled(t *testing.T) {
+func TestRealAcquireWithTwoOfFiveKilled(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})
 	held := f.acquire(r, "held", ttl)
@@ -53,7 +53,7 @@ func TestRealTwoOfFiveKilled(t *testing.T) {
 // as before when they are back. The NodeTimeout is above what go-redis takes for
 // the five dials after which it tells of the first: a step that waited for that
 // would say "no answer" here.
-func TestRealThreeOfFiveKilledAndBack(t *testing.T) {
+func TestRealAcquireWithThreeOfFiveKilledAndBack(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{NodeTimeout: 2 * time.Second})
 	f.cycle(r, "warm up")
@@ -93,7 +93,7 @@ func TestRealThreeOfFiveKilledAndBack(t *testing.T) {
 
 // A lock whose minority comes back empty gets that minority back,
 // by an Extend and by a renewal. It can then lose another two (case 14).
-func TestRealALockGrowsBackToAllFive(t *testing.T) {
+func TestRealExtendRestoresALockOnAllFive(t *testing.T) {
 	for name, lengthen := range map[string]func(*fleet, *redlock.Lock){
 		"extend": func(f *fleet, l *redlock.Lock) { require.NoError(f, l.Extend(f.ctx, ttl)) },
 		"renew":  func(f *fleet, l *redlock.Lock) { l.KeepAlive() },

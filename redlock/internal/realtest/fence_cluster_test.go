@@ -17,7 +17,7 @@ import (
 
 // A key and its fence are in one slot of a Cluster, wherever the key has braces: a
 // script that is given keys of two slots is CROSSSLOT.
-func TestRealFenceAndKeyShareASlot(t *testing.T) {
+func TestRealAcquireKeepsTheFenceInTheSlotOfItsKey(t *testing.T) {
 	c := startClustered(t, 3)
 	var mu sync.Mutex
 	var strange []string

@@ -55,7 +55,7 @@ func (f *fleet) isStored(key string, want stored) {
 
 // What propose.lua does in each case, steps 2 and 4, run by a Redis whose Lua numbers
 // are doubles.
-func TestRealPropose(t *testing.T) {
+func TestRealAcquireProposeScript(t *testing.T) {
 	f := startFleet(t, 1)
 	script, err := os.ReadFile("../protocol/propose.lua")
 	require.NoError(t, err)

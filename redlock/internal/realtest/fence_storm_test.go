@@ -41,7 +41,7 @@ func (r *ledger) leave() { r.holder.Store(0) }
 // Clients whose clocks are an hour off contend for one key, while one master after the
 // other is killed and comes back with its memory: the order of tokens is that of the
 // holders.
-func TestRealTokensGrowInAStorm(t *testing.T) {
+func TestRealAcquireTokensGrowInAStorm(t *testing.T) {
 	f := startFleet(t, 5, redisserver.Config("appendonly yes", "appendfsync always"))
 	const enough, long = 300, 2 * time.Minute
 	ctx, cancel := context.WithTimeoutCause(context.Background(), long, errors.New("the storm hangs"))

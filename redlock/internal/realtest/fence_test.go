@@ -25,7 +25,7 @@ func (f *fleet) fencedBy(offset time.Duration, clients []redis.UniversalClient) 
 // Case 5 with tokens: what was granted and not heard of does not come again, on a
 // minority, nor on a majority, which makes the attempt fail. No token is lower than one
 // that was granted by anybody, whatever the clocks say.
-func TestRealLostRepliesAndTokens(t *testing.T) {
+func TestRealAcquireTokensWithLostReplies(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
 	once := func(o *redis.Options) { o.MaxRetries, o.DialerRetries = -1, 1 }
@@ -76,7 +76,7 @@ func (f *fleet) fences() (all []int64) {
 }
 
 // Case 3 with tokens: the scripts are lost while they are in use, which is by all.
-func TestRealScriptFlushAndTokens(t *testing.T) {
+func TestRealAcquireTokensAfterAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{Fencing: true})
 	done := make(chan error)
@@ -112,7 +112,7 @@ func TestRealScriptFlushAndTokens(t *testing.T) {
 
 // A release does not overtake a top-up in its batch, though the server knows the script
 // of the one and not of the other. With tokens both are scripts.
-func TestRealAReleaseDoesNotOvertakeATopUp(t *testing.T) {
+func TestRealReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
 	patient := func(o *redis.Options) { o.ReadTimeout = hang }
@@ -152,7 +152,7 @@ func TestRealAReleaseDoesNotOvertakeATopUp(t *testing.T) {
 
 // A fence is kept, and refreshed, by what makes its lock live longer; a release leaves
 // it. A master that comes back without it gets it with the key.
-func TestRealFenceRetention(t *testing.T) {
+func TestRealExtendRefreshesTheFence(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("maxmemory-policy noeviction"))
 	r := f.redlock(redlock.Config{Fencing: true, FenceRetention: time.Hour})
 	l := f.acquire(r, key, time.Minute)

@@ -78,7 +78,7 @@ func (e *exchanges) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 
 // An acquisition is one exchange with each node, and one command: SET, or with fencing
 // a script. What asks who the server is rides along.
-func TestRealAcquisitionsAreOneExchange(t *testing.T) {
+func TestRealAcquireIsOneExchange(t *testing.T) {
 	for way, cfg := range eachWay {
 		t.Run(way, func(t *testing.T) {
 			f := startFleet(t, 3)

@@ -58,7 +58,7 @@ func (f *fleet) told(l *redlock.Lock) {
 }
 
 // The holder knows twenty minutes before its next renewal, also while a minority is down.
-func TestRealForceReleaseTellsTheHolder(t *testing.T) {
+func TestRealForceReleaseNotifiesTheHolder(t *testing.T) {
 	f := startFleet(t, 5)
 	holder, operator := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
 	l := f.kept(holder, "all up")
@@ -136,7 +136,7 @@ func (f *fleet) refusals(i int, command string) (n int) {
 }
 
 // A Cluster says it on a channel in the key's slot, which only the key's shard has.
-func TestRealAClusterTellsTheHolder(t *testing.T) {
+func TestRealForceReleaseNotifiesTheHolderOnACluster(t *testing.T) {
 	c := startClustered(t, 3)
 	holder, operator := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
 	c.kill(1) // so that the Cluster's message is needed
@@ -165,7 +165,7 @@ func (c *clustered) brokenOn(shard int, key string) {
 
 // When the slot of a kept lock's key moves, the next renewals have its new shard listened
 // to.
-func TestRealAHolderFollowsItsSlot(t *testing.T) {
+func TestRealKeepAliveSubscribesWhereItsSlotMoves(t *testing.T) {
 	c := startClustered(t, 2)
 	holder, operator := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
 	c.kill(1)

@@ -46,7 +46,7 @@ func (c *clustered) replica(shard int) *redisserver.Server {
 
 // On a Cluster each shard is verified for itself: one that fails over does not vote on
 // its keys, and the others vote on theirs.
-func TestRealAShardThatFailsOverIsQuarantined(t *testing.T) {
+func TestRealGuardQuarantinesAShardThatFailsOver(t *testing.T) {
 	c := startClustered(t, 3)
 	replica := c.replica(1)
 	r := c.redlock(realGuarded)

@@ -51,7 +51,7 @@ func (f *fleet) connection(i int, name string) (id string) {
 // By hand a master is made another's replica, which costs it its memory, and a master
 // again: the same process, and connections to it live on. Who was busy meanwhile finds
 // out, and so does who was not.
-func TestRealADemotedMasterIsQuarantined(t *testing.T) {
+func TestRealGuardQuarantinesADemotedMaster(t *testing.T) {
 	f := startFleet(t, 4)
 	clients := func(name string) []redis.UniversalClient {
 		return f.clients(func(o *redis.Options) { o.ClientName = name })[:3]
@@ -86,7 +86,7 @@ func TestRealADemotedMasterIsQuarantined(t *testing.T) {
 }
 
 // A replica never counts, not even one that can be written to and so grants.
-func TestRealAReplicaNeverCounts(t *testing.T) {
+func TestRealGuardExcludesAReplica(t *testing.T) {
 	f := startFleet(t, 4)
 	require.NoError(t, f.admin[2].ConfigSet(f.ctx, "replica-read-only", "no").Err())
 	unguarded := f.beside()
@@ -123,7 +123,7 @@ func TestRealAReplicaNeverCounts(t *testing.T) {
 // A replica that is promoted has lost the identity record with its master's memory. A
 // client that comes only then does not count it, although it has been up for long; a
 // client that comes later still finds the date in the record.
-func TestRealAcquireDoesNotCountAPromotedServerWithoutAnIdentityRecord(t *testing.T) {
+func TestRealGuardExcludesAPromotedServerWithoutAnIdentityRecord(t *testing.T) {
 	f := startFleet(t, 4)
 	witness := f.beside()
 	witness.counted(witness.redlockOf(f.clients()[:3], realGuarded), key) // leaves records

@@ -33,7 +33,7 @@ func (f *fleet) noneNew(s *redisserver.Sentinel) {
 
 // A replica that is promoted may not have heard of a lock: its votes do not count, and
 // those of the master before it did.
-func TestRealAPromotedReplicaIsQuarantined(t *testing.T) {
+func TestRealGuardQuarantinesAPromotedReplica(t *testing.T) {
 	f := startFleet(t, 2)
 	s := redisserver.StartSentinel(t)
 	r := f.managed(s, realGuarded)
@@ -76,7 +76,7 @@ func TestRealAPromotedReplicaIsQuarantined(t *testing.T) {
 
 // A master that its Sentinel deposes and makes master again is the same process, and
 // has been up for long. Who saw the one between them finds out, and who did not, too.
-func TestRealAFormerMasterThatIsBackIsQuarantined(t *testing.T) {
+func TestRealGuardQuarantinesAFormerMaster(t *testing.T) {
 	f := startFleet(t, 2)
 	s := redisserver.StartSentinel(t)
 	busy, idle := f.beside(), f.beside()

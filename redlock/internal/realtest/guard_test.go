@@ -129,7 +129,7 @@ func (a *holder) holdBy012(ttl time.Duration) (l *redlock.Lock, forgot time.Time
 
 // The hole, as the paper has it: a master that comes back without its memory votes a
 // second time, and two clients hold one lock.
-func TestRealAMasterThatForgotLetsTwoIn(t *testing.T) {
+func TestRealAcquireWithoutTheGuardTwiceAfterAMasterForgot(t *testing.T) {
 	f := startFleet(t, 5)
 	const long = 30 * time.Second
 	a, b := f.holder(redlock.Config{}), f.holder(redlock.Config{})
@@ -149,7 +149,7 @@ var onlyBecauseOf2 = []quorum.Vote{quorum.Refused, quorum.Refused, quorum.Failed
 // With the guard on its votes do not count until what it may have forgotten is over,
 // and B gets in when A is. B may know the server from before, or learn only from its
 // uptime that it is new.
-func TestRealAMasterThatForgotDoesNotVote(t *testing.T) {
+func TestRealGuardExcludesAMasterThatForgot(t *testing.T) {
 	const period = 5 * time.Second
 	for name, test := range map[string]struct {
 		cfg redlock.Config

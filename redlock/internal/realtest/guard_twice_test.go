@@ -28,7 +28,7 @@ var eachWay = map[string]redlock.Config{
 
 // One server under two names has one vote, whatever the names, and operations say so
 // as soon as both have answered. The other master has somebody else's key: two votes would be a majority.
-func TestRealOneServerUnderTwoNames(t *testing.T) {
+func TestRealDuplicateUnderTwoNames(t *testing.T) {
 	f := startFleet(t, 2, redisserver.Config("unixsocket twin.sock"))
 	twice := f.servers[0]
 	socket := filepath.Join(twice.Dir(), "twin.sock")
@@ -85,7 +85,7 @@ func (f *fleet) duplicate(r *redlock.Redlock, key string) {
 }
 
 // The same for a Cluster that two clients know by different seeds.
-func TestRealOneClusterBySeveralSeeds(t *testing.T) {
+func TestRealDuplicateOfAClusterBySeveralSeeds(t *testing.T) {
 	c := startClustered(t, 2)
 	for way, cfg := range eachWay {
 		t.Run(way, func(t *testing.T) {

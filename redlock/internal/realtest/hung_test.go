@@ -59,7 +59,7 @@ func (f *fleet) through(links []*redisserver.Link, configure ...func(*redis.Opti
 // it would not return. With default clients a step that waited would return
 // after their three seconds; the rounds' traces show that each was decided
 // before the hung nodes answered.
-func TestRealTwoOfFiveHungCostNothing(t *testing.T) {
+func TestRealAcquireWithTwoOfFiveHungCostsNothing(t *testing.T) {
 	for _, way := range ways {
 		for _, clients := range []struct {
 			name      string
@@ -108,7 +108,7 @@ func TestRealTwoOfFiveHungCostNothing(t *testing.T) {
 
 // Three of five hung: ErrNoQuorum, and as soon as they answer nothing is left:
 // the SETs that waited in their sockets are executed then, and taken back.
-func TestRealThreeOfFiveHung(t *testing.T) {
+func TestRealAcquireWithThreeOfFiveHung(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			f := startFleet(t, 5)

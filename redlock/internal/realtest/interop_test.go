@@ -43,7 +43,7 @@ func (f *fleet) releaseByHand(key, value string) (deleted int) {
 
 // Clients of other Redlock libraries and ours exclude each other on
 // the same keys.
-func TestRealOtherClientsAndOursExcludeEachOther(t *testing.T) {
+func TestRealAcquireExcludesOtherClients(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})
 
@@ -81,7 +81,7 @@ func TestRealOtherClientsAndOursExcludeEachOther(t *testing.T) {
 }
 
 // Case 15: a split between theirs and ours: nobody has it, and each takes back its own.
-func TestRealSplitVotesWithOtherClients(t *testing.T) {
+func TestRealAcquireSplitVoteWithOtherClients(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})
 	for i := range 3 {
@@ -100,7 +100,7 @@ func TestRealSplitVotesWithOtherClients(t *testing.T) {
 }
 
 // A key of another type is somebody else's.
-func TestRealKeyOfAnotherType(t *testing.T) {
+func TestRealAcquireOfAKeyOfAnotherType(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
 	for _, a := range f.admin {

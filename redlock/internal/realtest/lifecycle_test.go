@@ -48,7 +48,7 @@ func TestRealAcquireExtendRelease(t *testing.T) {
 
 // KeepAlive renews at a third of the ttl, and nothing renews after
 // the release (case 11).
-func TestRealRenewal(t *testing.T) {
+func TestRealKeepAlive(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})
 	l := f.acquire(r, key, 1200*time.Millisecond)
@@ -85,7 +85,7 @@ func TestRealDo(t *testing.T) {
 }
 
 // Close releases what is held.
-func TestRealCloseReleases(t *testing.T) {
+func TestRealCloseReleasesHeldLocks(t *testing.T) {
 	f := startFleet(t, 5)
 	r, err := redlock.New(f.clients(), redlock.Config{})
 	require.NoError(t, err)

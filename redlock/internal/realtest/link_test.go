@@ -25,7 +25,7 @@ func (f *fleet) sets() (n []int) {
 // Case 5: the SET is applied, its reply is lost. go-redis would send it again,
 // and our own key would read as somebody else's. On a minority that costs
 // nothing, and the key there is known for ours.
-func TestRealLostReplyOnAMinority(t *testing.T) {
+func TestRealAcquireWithALostReplyOnAMinority(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
 	r := f.redlockOf(f.through(links), redlock.Config{})
@@ -54,7 +54,7 @@ func TestRealLostReplyOnAMinority(t *testing.T) {
 }
 
 // Case 5 on a majority: no quorum, not "held", and what was applied is deleted.
-func TestRealLostReplyOnAMajority(t *testing.T) {
+func TestRealAcquireWithALostReplyOnAMajority(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
 	r := f.redlockOf(f.through(links), redlock.Config{})
@@ -75,7 +75,7 @@ func TestRealLostReplyOnAMajority(t *testing.T) {
 }
 
 // A release whose reply is lost is repeated, as it may be.
-func TestRealLostReplyToARelease(t *testing.T) {
+func TestRealReleaseWithALostReply(t *testing.T) {
 	f := startFleet(t, 3)
 	links := f.links()
 	r := f.redlockOf(f.through(links), redlock.Config{})
@@ -92,7 +92,7 @@ func TestRealLostReplyToARelease(t *testing.T) {
 
 // Case 4: the SET arrives long after the timeout, and the clean-up behind it.
 // With a SET and its release on different connections the release comes first.
-func TestRealSetAfterTheTimeout(t *testing.T) {
+func TestRealAcquireDeletesTheKeyOfALateSet(t *testing.T) {
 	const late = 700 * time.Millisecond
 	for name, delayed := range map[string][]int{"majority": {0, 1, 4}, "minority": {2, 3}} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestRealSetAfterTheTimeout(t *testing.T) {
 
 // Connections that break while nobody uses them cost at most the next round's
 // vote on that node, and never a lock.
-func TestRealBrokenConnections(t *testing.T) {
+func TestRealAcquireOverBrokenConnections(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
 	r := f.redlockOf(f.through(links), redlock.Config{})

@@ -40,7 +40,7 @@ func (c *clustered) migrate(key string) (to int) {
 // A slot moves between two shards to which a Redlock has pinned connections:
 // MOVED is not executed, so it is asked of the new master, and meanwhile the
 // other two nodes are a quorum. A lock that was held keeps its key.
-func TestRealClusterSlotMoves(t *testing.T) {
+func TestRealAcquireWhileASlotMoves(t *testing.T) {
 	c := startClustered(t, 3)
 	r, other := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
 	keys := c.keys(2)

@@ -18,7 +18,7 @@ import (
 const rightPassword, wrongPassword = "correct-horse", "battery-staple"
 
 // requirepass, by clients and by URLs.
-func TestRealPassword(t *testing.T) {
+func TestRealAcquireWithAPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	f.allGrant(f.redlock(redlock.Config{}), "new")
 	f.allGrant(f.open("", redlock.Config{}), "open")
@@ -27,7 +27,7 @@ func TestRealPassword(t *testing.T) {
 // A vote needs positive evidence. With a wrong password on a majority
 // every operation is ErrNoQuorum naming WRONGPASS; go-redis then leaves the
 // error of each command in a pipeline nil. The password is not shown.
-func TestRealWrongPasswordOnAMajority(t *testing.T) {
+func TestRealAcquireWithAWrongPasswordOnAMajority(t *testing.T) {
 	f := startFleet(t, 5, redisserver.RequirePass(rightPassword))
 	clients := f.clients()
 	for _, i := range []int{0, 2, 3} {
@@ -58,7 +58,7 @@ func TestRealWrongPasswordOnAMajority(t *testing.T) {
 
 // A password that is changed under a held lock: no operation takes the refusal
 // for an answer.
-func TestRealPasswordChangedUnderALock(t *testing.T) {
+func TestRealExtendAfterAChangeOfPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	r := f.redlock(redlock.Config{})
 	l := f.acquire(r, key, time.Hour)

@@ -32,7 +32,7 @@ func (f *fleet) permitted(name string, said *[]*spoken) (*redlock.Redlock, *spy.
 
 // With the rights that the docs list for it a wait is woken, and listens for longer than
 // a connection may be silent.
-func TestRealWakingRights(t *testing.T) {
+func TestRealAcquireWithTheRightsToWake(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("waker", wakingRights...)))
 	var said []*spoken
 	r, log := f.permitted("waker", &said)
@@ -73,7 +73,7 @@ func (f *fleet) listenerIDs() (ids []string) {
 }
 
 // Without these rights a wait tries after pauses, and says so once for each node.
-func TestRealWithoutTheRightsToQueue(t *testing.T) {
+func TestRealAcquireWithoutTheRightsToQueue(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...)))
 	var said []*spoken
 	r, log := f.permitted("locker", &said)
@@ -100,7 +100,7 @@ func TestRealWithoutTheRightsToQueue(t *testing.T) {
 
 // A node that does not let us queue, or listen, is a minority like any other: who waits
 // is woken by the others.
-func TestRealOneNodeWithoutTheRightsToQueue(t *testing.T) {
+func TestRealAcquireWithoutTheRightsToQueueOnOneNode(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	var log spy.Log
 	cfg := prefixed
@@ -126,7 +126,7 @@ func TestRealOneNodeWithoutTheRightsToQueue(t *testing.T) {
 
 // Without any one of the rights who waits gets the lock in the end, and a log that tells
 // does so once for each node.
-func TestRealWithoutOneOfTheWakingRights(t *testing.T) {
+func TestRealAcquireWithoutOneOfTheRightsToWake(t *testing.T) {
 	rights := append(slices.Clone(queueRights), "+subscribe", "+publish")
 	tells := []string{"&redlock:wake:*", "+subscribe", "+zadd", "+zrange", "+zcount"} // whoever waits lacks them at once
 	var users []string

@@ -11,7 +11,7 @@ import (
 )
 
 // Close ends the waits of a whole line, whose last one leaves the queue.
-func TestRealCloseOfALineLeavesTheQueue(t *testing.T) {
+func TestRealCloseOfALocalQueueLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 3)
 	holder := f.redlock(redlock.Config{})
 	l := f.acquire(holder, key, time.Hour)

@@ -62,7 +62,7 @@ func (c *clustered) heardInCluster(keys int) {
 
 // A Cluster wakes by its sharded pub/sub, on a channel in the key's slot: it and one plain
 // master are a quorum.
-func TestRealAClusterWakes(t *testing.T) {
+func TestRealAcquireIsWokenByACluster(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
 			c := startClustered(t, shards)
@@ -95,7 +95,7 @@ func TestRealAClusterWakes(t *testing.T) {
 }
 
 // Only the Cluster and a master that hears nobody are left: the Cluster's wake-ups count.
-func TestRealAClusterWakesAlone(t *testing.T) {
+func TestRealAcquireIsWokenByAClusterAlone(t *testing.T) {
 	c := startClustered(t, 3)
 	holder, r := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
 	c.kill(1)
@@ -145,7 +145,7 @@ func (c *clustered) moveSlot(key string) (from, to int) {
 }
 
 // A slot moves while two wait for a key in it, and the queue with it: both get the lock.
-func TestRealASlotMovesWhileSomebodyWaits(t *testing.T) {
+func TestRealAcquireWaitsWhileASlotMoves(t *testing.T) {
 	c := startClustered(t, 2)
 	holder, first, second := c.redlock(redlock.Config{}), c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
 	l := c.acquire(holder, key, time.Hour)
@@ -167,7 +167,7 @@ func TestRealASlotMovesWhileSomebodyWaits(t *testing.T) {
 }
 
 // A Cluster needs its own rights to wake.
-func TestRealWakingRightsOnACluster(t *testing.T) {
+func TestRealAcquireWithTheRightsToWakeOnACluster(t *testing.T) {
 	c := startClustered(t, 2, redisserver.ACL(
 		user("locker", append([]string{"+cluster|slots"}, minimalRights...)...),
 		user("waker", append([]string{"+cluster|slots"}, shardRights...)...)))

@@ -13,7 +13,7 @@ import (
 )
 
 // The scripts are lost while somebody waits, and while locks are handed on.
-func TestRealScriptFlushWhileWaiting(t *testing.T) {
+func TestRealAcquireWaitsThroughAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(5, redlock.Config{})
 	l := f.acquire(all[0], key, time.Hour)
@@ -35,7 +35,7 @@ func TestRealScriptFlushWhileWaiting(t *testing.T) {
 }
 
 // The same at any moment of a contended run.
-func TestRealScriptFlushUnderContention(t *testing.T) {
+func TestRealAcquireUnderContentionAndScriptFlushes(t *testing.T) {
 	const redlocks, times = 6, 20
 	f := startFleet(t, 3)
 	var shared resource
@@ -51,7 +51,7 @@ func TestRealScriptFlushUnderContention(t *testing.T) {
 
 // Connections on which somebody hears are broken, and the lock is released in the same
 // moment: whoever waits gets it, in the end all of them.
-func TestRealPubSubConnectionsAreKilled(t *testing.T) {
+func TestRealAcquireWhenSubscriptionsBreakDuringTheRelease(t *testing.T) {
 	for name, which := range map[string][]int{
 		"one": {3}, "minority": {0, 2}, "majority": {1, 2, 4}, "all": {0, 1, 2, 3, 4},
 	} {
@@ -79,7 +79,7 @@ func TestRealPubSubConnectionsAreKilled(t *testing.T) {
 }
 
 // They are broken while the lock is held: they are made again, and with them the places.
-func TestRealPubSubConnectionsAreMadeAgain(t *testing.T) {
+func TestRealAcquireRestoresBrokenSubscriptions(t *testing.T) {
 	f := startFleet(t, 3)
 	clients := f.clients()
 	said := overhear(key, clients)
@@ -106,7 +106,7 @@ func TestRealPubSubConnectionsAreMadeAgain(t *testing.T) {
 
 // The first in the queue has died without saying so: its connections are there, and
 // nobody reads them. The next gets the lock, and the one after it.
-func TestRealTheFirstInTheQueueIsDead(t *testing.T) {
+func TestRealAcquireBehindAFrozenWaiter(t *testing.T) {
 	f := startFleet(t, 3)
 	links := f.links()
 	dead := f.redlockOf(f.through(links), redlock.Config{})
@@ -139,7 +139,7 @@ func TestRealTheFirstInTheQueueIsDead(t *testing.T) {
 }
 
 // The same of one whose connections ended: it is not heard, and passed over at once.
-func TestRealTheFirstInTheQueueIsGone(t *testing.T) {
+func TestRealAcquireBehindAWaiterThatIsGone(t *testing.T) {
 	f := startFleet(t, 3)
 	links := f.links()
 	dead := f.redlockOf(f.through(links), redlock.Config{})
@@ -171,7 +171,7 @@ func TestRealTheFirstInTheQueueIsGone(t *testing.T) {
 
 // Masters die, come back empty and lose their memory while several wait: all of them get
 // their turn.
-func TestRealMastersFailWhileSeveralWait(t *testing.T) {
+func TestRealAcquireWaitsWhileMastersFail(t *testing.T) {
 	for name, fail := range map[string]func(f *fleet, which ...int){
 		"killed": (*fleet).kill,
 		"restarted": func(f *fleet, which ...int) {
@@ -217,7 +217,7 @@ func TestRealMastersFailWhileSeveralWait(t *testing.T) {
 }
 
 // A majority forgets the lock and the queue: who waits finds out by itself.
-func TestRealAMajorityIsFlushedWhileSeveralWait(t *testing.T) {
+func TestRealAcquireWaitsWhileAMajorityIsFlushed(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(4, redlock.Config{})
 	l := f.acquire(all[0], key, time.Hour)
@@ -233,7 +233,7 @@ func TestRealAMajorityIsFlushedWhileSeveralWait(t *testing.T) {
 }
 
 // A node of which nobody hears anything, though it answers, does not hold anybody up.
-func TestRealANodeThatHangsWhileSeveralWait(t *testing.T) {
+func TestRealAcquireWaitsWhileANodeHangs(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			f := startFleet(t, 3)

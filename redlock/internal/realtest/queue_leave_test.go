@@ -18,7 +18,7 @@ import (
 
 // Who gives up leaves the queues of all nodes at once, wherever he is in them, and the
 // last one takes the queue with him: it would be there for three minutes.
-func TestRealACancelledWaitLeavesTheQueue(t *testing.T) {
+func TestRealAcquireCancelledLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(5, redlock.Config{})
 	l := f.acquire(all[0], key, time.Hour)
@@ -41,7 +41,7 @@ func TestRealACancelledWaitLeavesTheQueue(t *testing.T) {
 }
 
 // A context that ends at any moment of a wait leaves nothing behind.
-func TestRealWaitsThatEndAtAnyMoment(t *testing.T) {
+func TestRealAcquireCancelledAtAnyMomentLeavesNothing(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, r := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
 	l := f.acquire(holder, key, time.Hour)
@@ -82,7 +82,7 @@ func TestRealCloseLeavesTheQueue(t *testing.T) {
 }
 
 // Several goroutines of each of several Redlocks stand in the queue once for each.
-func TestRealALineIsOnePlace(t *testing.T) {
+func TestRealAcquireByALocalQueueHasOneQueueEntry(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(3, redlock.Config{})
 	l := f.acquire(all[0], key, time.Hour)
@@ -118,7 +118,7 @@ func (f *fleet) standsIn(name string, of ...int) (said []<-chan *redis.Message) 
 
 // With Fair a newcomer finds a free key held while somebody waits for it, and has him
 // woken. Without, he takes it.
-func TestRealFairness(t *testing.T) {
+func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	f := startFleet(t, 3)
 	fair, unfair := f.redlock(redlock.Config{Fair: true}), f.redlock(redlock.Config{})
 	said := f.standsIn(key, f.all()...)
@@ -160,7 +160,7 @@ func TestRealFairness(t *testing.T) {
 }
 
 // Tokens grow over a contended run of clients that queue, with Fair and without.
-func TestRealTokensGrowInTheQueue(t *testing.T) {
+func TestRealAcquireTokensGrowInTheQueue(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fair %t", fair), func(t *testing.T) {
 			f := startFleet(t, 3)
@@ -195,7 +195,7 @@ func TestRealTokensGrowInTheQueue(t *testing.T) {
 
 // With the guard on a wait is woken as without. While a majority of the nodes have no vote
 // it goes on, and ends when they have one.
-func TestRealTheGuardAndTheQueue(t *testing.T) {
+func TestRealAcquireWaitsWithTheGuard(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(4, realGuarded)
 	w := f.wait(all[0], key, realGuard) // the servers are new

@@ -38,7 +38,7 @@ func (c *clustered) scripts(servers ...*redisserver.Server) (n int) {
 // A wait on a Cluster asks for a place again when its own channel is confirmed, and not
 // when another wait's is: so many waits cost a Cluster as many scripts as they are, and not
 // the square of that.
-func TestRealWaitsOnAClusterDoNotCostTheSquare(t *testing.T) {
+func TestRealAcquireOfManyKeysOnAClusterHasLinearCost(t *testing.T) {
 	const many, more = 300, 10
 	c := startClustered(t, 2)
 	holder, r := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
@@ -73,7 +73,7 @@ func TestRealWaitsOnAClusterDoNotCostTheSquare(t *testing.T) {
 
 // A shard that cannot be reached is dialled again and again. Waits for keys of the other
 // shards are not told each time that they cannot be woken, and ask for nothing.
-func TestRealAShardThatIsDownCostsTheOtherShardsNothing(t *testing.T) {
+func TestRealAcquireBesideAShardThatIsDownCostsNothing(t *testing.T) {
 	const many = 100
 	c := startClustered(t, 2, redisserver.Config("cluster-require-full-coverage no"))
 	var dials atomic.Int32 // to the shard that is down

@@ -11,7 +11,7 @@ import (
 
 // A user without the rights to queue releases what a user with them waits for, and is told
 // that it did.
-func TestRealWhoMayNotQueueReleases(t *testing.T) {
+func TestRealReleaseWithoutTheRightsToQueue(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	r, _ := f.permitted("waker", nil)
 	holder, _ := f.permitted("locker", nil)

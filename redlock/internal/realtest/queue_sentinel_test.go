@@ -15,7 +15,7 @@ import (
 // A deposed master does not let its Sentinel make it a replica, and lives on. go-redis gives
 // up the connections of its pool when the Sentinel says that there is another master, but not
 // those that are subscribed to something. The wait comes to listen to the new master.
-func TestRealAWaitLeavesADeposedMaster(t *testing.T) {
+func TestRealAcquireLeavesADeposedMaster(t *testing.T) {
 	f := startFleet(t, 1)
 	s := redisserver.StartSentinel(t)
 	one := func() *redlock.Redlock {

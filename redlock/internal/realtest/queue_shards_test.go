@@ -12,7 +12,7 @@ import (
 )
 
 // Many keys at once on every shard: each has a channel in its own slot.
-func TestRealAClusterWakesForManyKeys(t *testing.T) {
+func TestRealAcquireOfManyKeysIsWokenByACluster(t *testing.T) {
 	c := startClustered(t, 3)
 	var log spy.Log
 	holder, r := c.redlock(redlock.Config{}), c.redlock(redlock.Config{Logger: log.Logger()})
@@ -45,7 +45,7 @@ func TestRealAClusterWakesForManyKeys(t *testing.T) {
 
 // A slot moves while somebody waits for a key in it: he gets the lock, and takes part in
 // the Cluster's queue again.
-func TestRealASlotMovesAndAConnectionBreaks(t *testing.T) {
+func TestRealAcquireWaitsWhileASlotMovesAndAConnectionBreaks(t *testing.T) {
 	c := startClustered(t, 2)
 	var log spy.Log
 	cfg := redlock.Config{Logger: log.Logger()}

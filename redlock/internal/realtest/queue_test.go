@@ -14,7 +14,7 @@ import (
 
 // Who waits asks for a place and then, now and then, whether it is still there. It does
 // not try to take the key before the release wakes it, and then once.
-func TestRealAReleaseWakes(t *testing.T) {
+func TestRealReleaseWakes(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, clients := f.redlock(redlock.Config{}), f.clients()
 	said := overhear(key, clients) // before the first connection
@@ -50,7 +50,7 @@ func TestRealAReleaseWakes(t *testing.T) {
 }
 
 // The first of all waits has to connect its ears as well. It is woken all the same.
-func TestRealAReleaseWakesTheFirstWaitOfAll(t *testing.T) {
+func TestRealReleaseWakesTheFirstWaitOfAll(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(2, redlock.Config{})
 	l := f.acquire(all[0], key, time.Hour)
@@ -63,7 +63,7 @@ func TestRealAReleaseWakesTheFirstWaitOfAll(t *testing.T) {
 }
 
 // First come first served, also among clients that do not know of each other.
-func TestRealTheQueueIsInOrder(t *testing.T) {
+func TestRealAcquireFirstComeFirstServed(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(7, redlock.Config{})
 	f.listening(all[1:]...)
@@ -80,7 +80,7 @@ func TestRealTheQueueIsInOrder(t *testing.T) {
 
 // A holder that dies wakes nobody: the first in the queue looks when the key expires. Its
 // own looks would be at 1 s, 3 s and 7 s.
-func TestRealTheHolderDies(t *testing.T) {
+func TestRealAcquireAfterTheHolderDies(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, clients := f.redlock(redlock.Config{}), f.clients()
 	said := overhear(key, clients) // before the first connection
@@ -98,7 +98,7 @@ func TestRealTheHolderDies(t *testing.T) {
 }
 
 // The same with several in the queue: each holds it until it is over.
-func TestRealEveryHolderDies(t *testing.T) {
+func TestRealAcquireAfterEveryHolderDies(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(4, redlock.Config{})
 	f.acquire(all[0], key, time.Second)
@@ -112,7 +112,7 @@ func TestRealEveryHolderDies(t *testing.T) {
 
 // Who deletes the key without this library wakes nobody. Who waits finds out by itself,
 // though the key would have lived for an hour.
-func TestRealAForeignClientDeletesTheKey(t *testing.T) {
+func TestRealAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	for name, which := range map[string][]int{"everywhere": {0, 1, 2}, "on a majority": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
 			f := startFleet(t, 3)
@@ -132,7 +132,7 @@ func TestRealAForeignClientDeletesTheKey(t *testing.T) {
 }
 
 // Keys are whatever bytes, and their queues are beside them.
-func TestRealQueuesOfStrangeKeys(t *testing.T) {
+func TestRealAcquireQueuesForStrangeKeys(t *testing.T) {
 	for _, prefix := range []string{"", "lock:", "{app}:", "}:{", "a b\n"} {
 		t.Run(fmt.Sprintf("%q", prefix), func(t *testing.T) {
 			f := startFleet(t, 3)
@@ -165,7 +165,7 @@ func TestRealQueuesOfStrangeKeys(t *testing.T) {
 }
 
 // The message that wakes names the key: who waits for many is woken for the right ones.
-func TestRealManyKeysAtOnce(t *testing.T) {
+func TestRealAcquireOfManyKeysAtOnce(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, clients := f.redlock(redlock.Config{}), f.clients()
 	r := f.redlockOf(clients, redlock.Config{})

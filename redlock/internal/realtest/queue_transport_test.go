@@ -33,7 +33,7 @@ func (f *fleet) wakes(holder, r *redlock.Redlock, prefix string, said []*spoken)
 }
 
 // Waiting works however the clients reach the masters.
-func TestRealAReleaseWakesAnyClient(t *testing.T) {
+func TestRealReleaseWakesAnyClient(t *testing.T) {
 	for name, way := range map[string]struct {
 		servers   []redisserver.Option
 		configure func(*redis.Options)
@@ -73,7 +73,7 @@ func TestRealAReleaseWakesAnyClient(t *testing.T) {
 }
 
 // The same with the clients that Open makes, in another database as well.
-func TestRealAReleaseWakesWhoIsOpened(t *testing.T) {
+func TestRealReleaseWakesARedlockOfOpen(t *testing.T) {
 	for name, way := range map[string]struct {
 		servers []redisserver.Option
 		suffix  string
@@ -108,7 +108,7 @@ func TestRealAReleaseWakesWhoIsOpened(t *testing.T) {
 }
 
 // A client with a single connection serves its application while a Redlock waits on it.
-func TestRealTheOnlyConnectionIsSharedWhileWaiting(t *testing.T) {
+func TestRealAcquireSharesTheOnlyConnectionWhileItWaits(t *testing.T) {
 	f := startFleet(t, 3)
 	clients := f.clients(func(o *redis.Options) { o.PoolSize = 1 })
 	holder, r := f.redlock(redlock.Config{}), f.redlockOf(clients, redlock.Config{})
@@ -129,7 +129,7 @@ func TestRealTheOnlyConnectionIsSharedWhileWaiting(t *testing.T) {
 
 // One node is a master under a Sentinel, which fails over while several wait. They are
 // woken by the others meanwhile, and the promoted one takes part afterwards.
-func TestRealAFailoverWhileSeveralWait(t *testing.T) {
+func TestRealAcquireWaitsWhileASentinelFailsOver(t *testing.T) {
 	for name, fail := range map[string]func(f *fleet, s *redisserver.Sentinel, old *redisserver.Server) error{
 		"killed": func(_ *fleet, s *redisserver.Sentinel, old *redisserver.Server) error {
 			return s.AwaitFailover(func() error { old.Kill(); return nil })

@@ -15,7 +15,7 @@ import (
 
 // Who never waits is on the wire what he was without a queue: a SET NX PX and an EVALSHA
 // for each node, and no connection beside the one.
-func TestRealNobodyWaitsOnTheWire(t *testing.T) {
+func TestRealAcquireWithoutAWaitOnTheWire(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
 	f.allGrant(r, "warm up")
@@ -79,7 +79,7 @@ func (m *monitor) lua() (verbs []string) {
 }
 
 // A release that nobody waits for looks at the key and deletes it, and no more.
-func TestRealAReleaseWithoutAQueue(t *testing.T) {
+func TestRealReleaseWithoutAQueue(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
 	f.allGrant(r, "warm up")
@@ -95,7 +95,7 @@ func TestRealAReleaseWithoutAQueue(t *testing.T) {
 
 // A hundred waits of one Redlock listen on one connection to each node, which is given up
 // some time after the last of them. It is there again for the next.
-func TestRealOneConnectionListensForAll(t *testing.T) {
+func TestRealAcquireSubscribesOncePerNode(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, r := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
 	const keys = 100

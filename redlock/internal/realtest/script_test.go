@@ -23,7 +23,7 @@ func (f *fleet) flushScripts() {
 
 // Case 3: the scripts are lost between acquisition, extension and release on all
 // nodes; redsync orphaned its keys then.
-func TestRealScriptFlush(t *testing.T) {
+func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 	f := startFleet(t, 5)
 	r, other := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
 	f.cycle(r, "warm up")
@@ -45,7 +45,7 @@ func TestRealScriptFlush(t *testing.T) {
 }
 
 // Case 3 again, while pipelines are under way.
-func TestRealScriptFlushUnderLoad(t *testing.T) {
+func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
 	done := make(chan error)
@@ -78,7 +78,7 @@ func TestRealScriptFlushUnderLoad(t *testing.T) {
 // With all nodes reachable again nothing of ours is left. A node that
 // is busy with somebody's script answers everything with BUSY; what is owed to
 // it is asked for again.
-func TestRealBusyNodes(t *testing.T) {
+func TestRealReleaseOnBusyNodes(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("busy-reply-threshold 1"))
 	r := f.redlock(redlock.Config{})
 	l := f.acquire(r, "held", time.Hour)

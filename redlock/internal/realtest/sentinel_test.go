@@ -15,7 +15,7 @@ import (
 // One node of three is a master under a Sentinel. Locks go
 // on being granted, extended and released while it fails over, and afterwards
 // its new master takes part. That no goroutine is left is TestMain's to see.
-func TestRealSentinelNode(t *testing.T) {
+func TestRealAcquireWhileASentinelFailsOver(t *testing.T) {
 	f := startFleet(t, 2)
 	s := redisserver.StartSentinel(t)
 	clients := append([]redis.UniversalClient{s.Client()}, f.clients()...)
@@ -61,7 +61,7 @@ func TestRealSentinelNode(t *testing.T) {
 }
 
 // A Sentinel that does not answer makes its node a failed minority.
-func TestRealSentinelNodeWithoutItsSentinel(t *testing.T) {
+func TestRealAcquireWithoutTheSentinel(t *testing.T) {
 	f := startFleet(t, 2)
 	unmanaged := redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName:    "main",

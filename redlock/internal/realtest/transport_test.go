@@ -36,7 +36,7 @@ func TestRealAcquireConnectsBesideTheApplication(t *testing.T) {
 }
 
 // TLS, by clients that trust the authority and by URLs.
-func TestRealTLS(t *testing.T) {
+func TestRealAcquireOverTLS(t *testing.T) {
 	f := startFleet(t, 3, redisserver.TLS())
 	f.allGrant(f.redlock(redlock.Config{}), "new")
 	f.allGrant(f.open("?skip_verify=true", redlock.Config{}), "open")
@@ -49,7 +49,7 @@ func TestRealTLS(t *testing.T) {
 }
 
 // A client that speaks plain text to a TLS port gets no vote either.
-func TestRealPlainTextToATLSPort(t *testing.T) {
+func TestRealAcquireInPlainTextToATLSPort(t *testing.T) {
 	f := startFleet(t, 3, redisserver.TLS())
 	var urls []string
 	for _, s := range f.servers {
@@ -64,14 +64,14 @@ func TestRealPlainTextToATLSPort(t *testing.T) {
 }
 
 // Unix sockets through Open and New.
-func TestRealUnixSocket(t *testing.T) {
+func TestRealAcquireOverAUnixSocket(t *testing.T) {
 	f := startFleet(t, 3, redisserver.UnixSocket())
 	f.allGrant(f.open("", redlock.Config{}), "open")
 	f.allGrant(f.redlock(redlock.Config{}), "new")
 }
 
 // The password of a unix URL is used, and not shown when it is wrong.
-func TestRealUnixSocketWithPassword(t *testing.T) {
+func TestRealOpenOfAUnixSocketWithAPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.UnixSocket(), redisserver.RequirePass(rightPassword))
 	f.allGrant(f.open("?db=3", redlock.Config{}), "with a database")
 	f.allGrant(f.open("", redlock.Config{}), "without")
@@ -91,7 +91,7 @@ func TestRealUnixSocketWithPassword(t *testing.T) {
 }
 
 // Another database of the same servers is another keyspace.
-func TestRealDatabase(t *testing.T) {
+func TestRealAcquireInAnotherDatabase(t *testing.T) {
 	f := startFleet(t, 3)
 	zero, two := f.open("", redlock.Config{}), f.open("/2", redlock.Config{})
 	l := f.acquire(zero, key, ttl)

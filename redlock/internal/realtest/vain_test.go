@@ -129,7 +129,7 @@ func (f *fleet) busy(cfg redlock.Config) (stop func()) {
 
 // A client whose links are slower than its NodeTimeout is granted the key too late, each
 // time. The others are served all the same.
-func TestRealAClientThatIsTooFarAwayDoesNotStopTheOthers(t *testing.T) {
+func TestRealAcquireBesideAClientThatIsTooFarAway(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		for _, fair := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d masters, Fair %v", n, fair), func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestRealAClientThatIsTooFarAwayDoesNotStopTheOthers(t *testing.T) {
 
 // It gets its turn where it can win: with a NodeTimeout that is longer than a round trip,
 // beside others who are always there before it.
-func TestRealAClientThatIsFarAwayAndPatientGetsItsTurns(t *testing.T) {
+func TestRealAcquireOverSlowLinksHasItsTurns(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
 	farAway(links)
@@ -159,7 +159,7 @@ func TestRealAClientThatIsFarAwayAndPatientGetsItsTurns(t *testing.T) {
 // A client that reaches only a minority of the masters takes that minority in vain, each
 // time. The others are served all the same, and so is that client once it reaches a
 // majority.
-func TestRealAClientThatSeesAMinorityDoesNotStopTheOthers(t *testing.T) {
+func TestRealAcquireBesideAClientThatSeesAMinority(t *testing.T) {
 	for _, c := range []struct{ masters, dead, sees int }{
 		{5, 1, 2}, {4, 0, 2}, {3, 1, 1}, {2, 0, 1},
 	} {

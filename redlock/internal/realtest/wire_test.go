@@ -89,7 +89,7 @@ func handshake(command string) bool {
 
 // An uncontended TryAcquire is exactly SET key value NX PX ttl on the
 // wire. The first one of a client connects, with a handshake and nothing else.
-func TestRealUncontendedAcquisitionOnTheWire(t *testing.T) {
+func TestRealAcquireUncontendedOnTheWire(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{KeyPrefix: "lock:"})
 	nodes := f.watch()
@@ -111,7 +111,7 @@ func TestRealUncontendedAcquisitionOnTheWire(t *testing.T) {
 
 // Release and Extend are scripts by their hashes; a refused attempt costs one
 // command a node and one more for its clean-up.
-func TestRealScriptsOnTheWire(t *testing.T) {
+func TestRealReleaseAndExtendOnTheWire(t *testing.T) {
 	const itsFlag = `"redlock:queued:{orders}"`
 	f := startFleet(t, 5)
 	r, other := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})

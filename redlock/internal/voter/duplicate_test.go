@@ -33,7 +33,7 @@ var eachWay = map[string]redlock.Config{
 
 // While the lanes rest, one node's address comes to lead to another node's server, and the
 // third node dies: one server of three is no majority.
-func TestAcquireFindsADuplicateThatAppearedWhileTheLaneRested(t *testing.T) {
+func TestDuplicateAppearsWhileTheLaneRestsBeforeAcquire(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -56,7 +56,7 @@ func TestAcquireFindsADuplicateThatAppearedWhileTheLaneRested(t *testing.T) {
 }
 
 // A server that is too busy to say who it is, and grants right after, may be another node's.
-func TestAcquireDoesNotCountAServerThatIsTooBusyToSayWhoItIs(t *testing.T) {
+func TestDuplicateIsSuspectedOfAServerTooBusyForInfo(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -92,7 +92,7 @@ func TestAcquireDoesNotCountAServerThatIsTooBusyToSayWhoItIs(t *testing.T) {
 }
 
 // The same with a client that has one connection, which the lane gives back at once.
-func TestAcquireFindsADuplicateOverTheOnlyConnection(t *testing.T) {
+func TestDuplicateIsFoundOverTheOnlyConnection(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var nodes []redis.UniversalClient
 		for i := range 3 {
@@ -119,7 +119,7 @@ func TestAcquireFindsADuplicateOverTheOnlyConnection(t *testing.T) {
 }
 
 // The same for an extension, which each of the two would grant.
-func TestExtendFindsADuplicateThatAppearedWhileTheLaneRested(t *testing.T) {
+func TestDuplicateAppearsWhileTheLaneRestsBeforeExtend(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -139,7 +139,7 @@ func TestExtendFindsADuplicateThatAppearedWhileTheLaneRested(t *testing.T) {
 // In one round a node grants, its address comes to lead to another server, which its lane
 // meets, and another node's address to the server that has granted: that grants the same
 // value again, and has one vote.
-func TestAcquireCountsAServerOnceInARound(t *testing.T) {
+func TestDuplicateCountsOnceInARound(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, 4, redlock.Config{}, func(b *virtual.Bed) {
@@ -171,7 +171,7 @@ func TestAcquireCountsAServerOnceInARound(t *testing.T) {
 }
 
 // A node's server dies for that node and shows up behind another one: it may vote there.
-func TestAcquireForgetsADuplicateWhoseOtherNodeIsDead(t *testing.T) {
+func TestDuplicateIsForgottenWhenItsOtherNodeIsDead(t *testing.T) {
 	for name, cfg := range eachWay {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, 4, redlock.Config{}, func(b *virtual.Bed) {

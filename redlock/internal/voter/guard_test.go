@@ -43,7 +43,7 @@ func infos(b *virtual.Bed, i int) (n int) {
 
 // The hole in Redlock: A holds by nodes 0, 1 and 2, and 2 forgets. Without the guard B
 // gets in by 2, 3 and 4; with it, not before A's validity is over.
-func TestAMasterThatForgotDoesNotVote(t *testing.T) {
+func TestGuardExcludesAMasterThatForgot(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		other := b.NewRedlock(redlock.Config{})
 		a := b.Take(b.Redlock)
@@ -76,7 +76,7 @@ func TestAMasterThatForgotDoesNotVote(t *testing.T) {
 
 // What is quarantined is asked all the same, so that it is a full node again when its
 // time is over, and is released with the others. The end of it wakes who waits.
-func TestAQuarantineEnds(t *testing.T) {
+func TestGuardEndsAQuarantine(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		start := time.Now()
@@ -102,7 +102,7 @@ func TestAQuarantineEnds(t *testing.T) {
 
 // A quarantined node's word does not extend a lock either, but that it has lost it is
 // true.
-func TestAQuarantinedNodeDoesNotExtend(t *testing.T) {
+func TestGuardExcludesAQuarantinedNodeFromExtend(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
 		b.Settle()
@@ -147,7 +147,7 @@ func (c *composing) once() {
 }
 
 // A verified node is killed and comes back empty while a batch for it is composed.
-func TestAServerRestartsWhileABatchIsComposed(t *testing.T) {
+func TestGuardFindsARestartWhileABatchIsComposed(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		hook := &composing{}
 		nodes := b.Masters.Clients()
@@ -171,7 +171,7 @@ func TestAServerRestartsWhileABatchIsComposed(t *testing.T) {
 }
 
 // Another server takes over behind the address; it has been up for long.
-func TestAPromotedServerIsQuarantined(t *testing.T) {
+func TestGuardQuarantinesAPromotedServer(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		b.Steal(key, time.Hour, 0)
@@ -188,7 +188,7 @@ func TestAPromotedServerIsQuarantined(t *testing.T) {
 
 // A master is demoted and promoted again; its connections live on, and so does its run
 // id. Whether or not it was asked meanwhile, it is found out.
-func TestAFormerMasterThatIsBackIsQuarantined(t *testing.T) {
+func TestGuardQuarantinesAFormerMaster(t *testing.T) {
 	for _, asked := range []bool{true, false} {
 		virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 			b.Warm()
@@ -223,7 +223,7 @@ func promote(b *virtual.Bed, i int) {
 
 // A client that was not there when a replica was promoted finds in the node's marker
 // that another server was, or since when this one is.
-func TestAFreshClientKnowsOfAPromotion(t *testing.T) {
+func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		b.Warm() // writes the markers
@@ -255,7 +255,7 @@ func TestAFreshClientKnowsOfAPromotion(t *testing.T) {
 // A server that was never a replica and has no identity record is not kept out, or no first
 // deployment would work. One that was restarted with its memory has a record, of the
 // process before: it costs one guard if no client saw the restart, and once.
-func TestAcquireCountsAServerWithoutAnIdentityRecord(t *testing.T) {
+func TestGuardCountsAServerWithoutAnIdentityRecord(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Release(b.Take(b.Redlock))
 		for i, n := range b.Redlock.Nodes() {
@@ -284,7 +284,7 @@ func TestAcquireCountsAServerWithoutAnIdentityRecord(t *testing.T) {
 }
 
 // One batch is enough to write a marker, also over the only connection of a client.
-func TestTheMarkerIsWrittenAtOnce(t *testing.T) {
+func TestGuardWritesTheIdentityRecordAtOnce(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		client := b.Masters.Master(0).Client(func(o *redis.Options) { o.PoolSize = 1 })
 		r, err := redlock.New([]redis.UniversalClient{client}, virtual.Guarded)
@@ -299,7 +299,7 @@ func TestTheMarkerIsWrittenAtOnce(t *testing.T) {
 
 // Who knows of a promotion tells others, though a client that did not has been there and
 // left a marker without a time.
-func TestAMarkerIsGivenATime(t *testing.T) {
+func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		b.Masters.Master(2).Miniredis().Del("redlock:server")
@@ -320,7 +320,7 @@ func TestAMarkerIsGivenATime(t *testing.T) {
 
 // An identity is believed for a second on a live connection, and asking again takes no
 // round trip.
-func TestTheGuardAsksOnceASecond(t *testing.T) {
+func TestGuardAsksOnceASecond(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(5*time.Millisecond, 5*time.Millisecond)
@@ -355,7 +355,7 @@ func TestTheGuardAsksOnceASecond(t *testing.T) {
 
 // Whoever may not run INFO is told which right is missing, and no vote counts. Without
 // the guard it does without.
-func TestInfoThatIsNotPermitted(t *testing.T) {
+func TestGuardWithoutTheRightToInfo(t *testing.T) {
 	forbid := func(b *virtual.Bed) {
 		for _, m := range b.Masters.All() {
 			m.Miniredis().Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
@@ -393,7 +393,7 @@ func TestInfoThatIsNotPermitted(t *testing.T) {
 	})
 }
 
-func TestATTLAboveTheGuardIsRefused(t *testing.T) {
+func TestGuardRefusesALongerTTL(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		want := "redlock: ttl 10.000000001s is above Config.RestartGuard, 10s"
 		_, err := b.Redlock.TryAcquire(ctx, key, virtual.GuardFor+1)
@@ -409,7 +409,7 @@ func TestATTLAboveTheGuardIsRefused(t *testing.T) {
 }
 
 // One server listed twice has one vote, and the first operation says so.
-func TestOneServerListedTwice(t *testing.T) {
+func TestDuplicateOfAServerListedTwice(t *testing.T) {
 	for _, cfg := range []redlock.Config{{}, virtual.Guarded, {Fencing: true}} {
 		virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
 			var log bytes.Buffer
@@ -438,7 +438,7 @@ func TestOneServerListedTwice(t *testing.T) {
 
 // The first operation waits for a slow twin, but not for a hung node, nor for one that
 // refuses connections.
-func TestTheFirstOperationWaitsALittle(t *testing.T) {
+func TestDuplicateIsAwaitedByTheFirstOperation(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Delay(5*time.Millisecond, 5*time.Millisecond)
 		b.Stall(0)
@@ -449,7 +449,7 @@ func TestTheFirstOperationWaitsALittle(t *testing.T) {
 }
 
 // That wait is no longer than a lock can afford.
-func TestTheFirstOperationDoesNotWaitALockAway(t *testing.T) {
+func TestDuplicateIsAwaitedNoLongerThanALockCanAfford(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Delay(time.Millisecond, time.Millisecond)
 		b.Stall(0)
@@ -460,7 +460,7 @@ func TestTheFirstOperationDoesNotWaitALockAway(t *testing.T) {
 	})
 }
 
-func TestTheStatusOfNodes(t *testing.T) {
+func TestGuardStatusOfNodes(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		for _, n := range b.Redlock.Nodes() {
 			assert.Empty(b, n.Servers, "nobody was asked")

@@ -92,7 +92,7 @@ func (a *address) third(r *redlock.Redlock) error { return r.Nodes()[2].Servers[
 
 // A replica whose master had lost the identity record is promoted, and a client meets it
 // first: it may have forgotten, and is in quarantine from now.
-func TestAcquireDoesNotCountAPromotedServerWithoutAnIdentityRecord(t *testing.T) {
+func TestIdentityRecordMissingOnAPromotedServer(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		b.Steal(key, time.Hour, 0)
@@ -115,7 +115,7 @@ func TestAcquireDoesNotCountAPromotedServerWithoutAnIdentityRecord(t *testing.T)
 
 // An address goes from one independent server to another and back. The date in the
 // returning server's identity record is from its earlier stay.
-func TestAcquireDoesNotCountAServerThatComesBackToItsAddress(t *testing.T) {
+func TestGuardExcludesAServerThatComesBackToItsAddress(t *testing.T) {
 	moving(t, 4, func(a *address) {
 		witness := a.guarded(redlock.Config{})
 		a.look(witness)
@@ -149,7 +149,7 @@ func TestAcquireDoesNotCountAServerThatComesBackToItsAddress(t *testing.T) {
 
 // A client has seen a server, slept while its address led to another one, and sees it
 // again. A client that saw the other one has dated the record.
-func TestAcquireHeedsADateThatAppearsInTheIdentityRecord(t *testing.T) {
+func TestIdentityRecordGainsADate(t *testing.T) {
 	moving(t, 4, func(a *address) {
 		idle, witness := a.guarded(redlock.Config{}), a.guarded(redlock.Config{})
 		a.look(idle)
@@ -165,7 +165,7 @@ func TestAcquireHeedsADateThatAppearsInTheIdentityRecord(t *testing.T) {
 
 // A server that was never a replica takes over an address. A client that saw the server
 // before it dates the identity record, and a client that comes later heeds the date.
-func TestAcquireHeedsTheDateOfAServerThatWasNeverAReplica(t *testing.T) {
+func TestIdentityRecordDateOfAServerThatWasNeverAReplica(t *testing.T) {
 	moving(t, 4, func(a *address) {
 		witness := a.guarded(redlock.Config{})
 		a.look(witness)
@@ -182,7 +182,7 @@ func TestAcquireHeedsTheDateOfAServerThatWasNeverAReplica(t *testing.T) {
 
 // The first dated record is lost, and a client that knows of nothing leaves one without a
 // date. The client that knows of the takeover writes the date again.
-func TestAcquireWritesALostIdentityRecordAgain(t *testing.T) {
+func TestIdentityRecordIsWrittenAgainWhenLost(t *testing.T) {
 	for name, lose := range map[string]func(a *address){
 		"it is gone":         func(a *address) {},
 		"another is undated": func(a *address) { a.look(a.guarded(redlock.Config{})) },
@@ -206,7 +206,7 @@ func TestAcquireWritesALostIdentityRecordAgain(t *testing.T) {
 }
 
 // A server that nobody has met has the identity record of another, from a backup perhaps.
-func TestAcquireDoesNotCountAServerWithAnothersIdentityRecord(t *testing.T) {
+func TestIdentityRecordOfAnotherServer(t *testing.T) {
 	moving(t, 4, func(a *address) {
 		require.NoError(a, a.Redis(2).Set("redlock:server", "someone:else 0"))
 		fresh := a.guarded(redlock.Config{})
@@ -217,7 +217,7 @@ func TestAcquireDoesNotCountAServerWithAnothersIdentityRecord(t *testing.T) {
 
 // An identity is believed for a second from when the question was sent: the answer may
 // have been under way for longer.
-func TestAcquireAsksAgainASecondAfterItSentTheQuestion(t *testing.T) {
+func TestGuardAsksAgainASecondAfterItSentTheQuestion(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{RestartGuard: virtual.GuardFor, NodeTimeout: 3 * time.Second}, func(b *virtual.Bed) {
 		third := b.Masters.Master(2)
 		b.Release(b.Take(b.Redlock))

@@ -61,7 +61,7 @@ func TestAcquireLooksWhenAMajorityCanBeFree(t *testing.T) {
 	})
 }
 
-func TestACancelledWaitSaysWhyItWaited(t *testing.T) {
+func TestAcquireCancelledReportsWhyItWaited(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Steal(key, time.Hour, 0, 1, 2, 3, 4)
@@ -88,7 +88,7 @@ func TestACancelledWaitSaysWhyItWaited(t *testing.T) {
 
 // Case 15: a retry is blocked by its own minority, when the value is reused or
 // what an attempt got is not given back before the next.
-func TestARetryIsNotBlockedByItsOwnMinority(t *testing.T) {
+func TestAcquireRetryIsNotBlockedByItsOwnMinority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Steal(key, 250*time.Millisecond, 0, 1, 2)
@@ -115,7 +115,7 @@ func TestARetryIsNotBlockedByItsOwnMinority(t *testing.T) {
 }
 
 // Case 22: a failed acquisition leaves no state behind, here or there.
-func TestFailedAttemptsLeaveNothing(t *testing.T) {
+func TestAcquireThatFailsLeavesNothing(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Steal(key, 0, 0, 1, 2) // for ever
@@ -154,7 +154,7 @@ func TestAcquireWaitsForAQuorumToComeBack(t *testing.T) {
 	})
 }
 
-func TestContendersTakeTurns(t *testing.T) {
+func TestAcquireTakesTurnsWithContenders(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		// Case 24: all share one key, and a checker decides.
 		held, acquired := 0, 0
@@ -193,7 +193,7 @@ func TestContendersTakeTurns(t *testing.T) {
 	})
 }
 
-func TestCallersOfOneRedlockTakeTurns(t *testing.T) {
+func TestAcquireTakesTurnsWithinOneRedlock(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(time.Millisecond, time.Millisecond)
@@ -230,7 +230,7 @@ func TestCallersOfOneRedlockTakeTurns(t *testing.T) {
 	})
 }
 
-func TestACallerThatLeavesTheLineMakesRoom(t *testing.T) {
+func TestAcquireCancelledMakesRoomInTheLocalQueue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Hour)
 		var cancels []context.CancelFunc
@@ -262,7 +262,7 @@ func TestACallerThatLeavesTheLineMakesRoom(t *testing.T) {
 
 // The nodes are healthy and the key is held all the while: that the wait ends in
 // the middle of an attempt changes nothing about why it was in vain.
-func TestAWaitThatEndsInsideAnAttemptSaysHeld(t *testing.T) {
+func TestAcquireCancelledInsideAnAttemptIsHeld(t *testing.T) {
 	for d := range 40 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			b.Warm()
@@ -280,7 +280,7 @@ func TestAWaitThatEndsInsideAnAttemptSaysHeld(t *testing.T) {
 
 // A goroutine that takes the lock again and again does not overtake those of the
 // same Redlock that wait.
-func TestNobodyOvertakesTheLine(t *testing.T) {
+func TestAcquireRepeatedDoesNotOvertakeTheLocalQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		b.Delay(time.Millisecond, time.Millisecond)
@@ -318,7 +318,7 @@ func TestNobodyOvertakesTheLine(t *testing.T) {
 
 // Locks that were acquired together are renewed together, and nobody else waits for
 // all of them: six batches of a lane take longer than NodeTimeout here.
-func TestManyRenewalsAtOnceKeepNobodyWaiting(t *testing.T) {
+func TestAcquireDoesNotWaitForManyRenewalsAtOnce(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
 		const locks = 6000

@@ -110,7 +110,7 @@ func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
 
 // The key was held by somebody all the time, also for who took a wait over and is stopped
 // in the middle of its first try.
-func TestAnInheritedWaitSaysWhy(t *testing.T) {
+func TestAcquireThatInheritsAWaitReportsWhy(t *testing.T) {
 	for d := range 40 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			for _, m := range b.Masters.All() {

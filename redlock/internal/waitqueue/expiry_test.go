@@ -14,7 +14,7 @@ import (
 
 // A holder that is dead releases nothing, and its key expires: the first in the queue looks
 // then, and none of the others does, nor for each of those in front of it for a second.
-func TestTheFirstTakesAKeyThatExpires(t *testing.T) {
+func TestAcquireFirstInTheQueueTakesAKeyThatExpires(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(10, redlock.Config{})
 		l := b.Hold(holder, ttl)
@@ -44,7 +44,7 @@ func TestTheFirstTakesAKeyThatExpires(t *testing.T) {
 // If the first hangs too, and its connection looks alive, the next looks a second later, and
 // wakes it; a second after that it has lost its place. Those behind it look later, by their
 // rank, so each costs no more than four seconds. Nobody spins meanwhile.
-func TestTheNextTakesAKeyThatExpires(t *testing.T) {
+func TestAcquireNextInTheQueueTakesAKeyThatExpires(t *testing.T) {
 	for dead := range 6 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(8, redlock.Config{})
@@ -76,7 +76,7 @@ func TestTheNextTakesAKeyThatExpires(t *testing.T) {
 }
 
 // A client of another library deletes its key and tells nobody: who waits looks.
-func TestAForeignClientThatTellsNobody(t *testing.T) {
+func TestAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
 		b.Steal(key, time.Hour, 0, 1, 2, 3, 4)
@@ -93,7 +93,7 @@ func TestAForeignClientThatTellsNobody(t *testing.T) {
 }
 
 // Nor do 30 of them that look spin, when nobody ever releases.
-func TestWhoWaitsInVainAsksForLittle(t *testing.T) {
+func TestAcquireInVainAsksForLittle(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		parties := b.ReadyParties(10, redlock.Config{})
 		b.Steal(key, 0, 0, 1, 2, 3, 4) // for ever

@@ -74,7 +74,7 @@ func jain(each []int) float64 {
 
 // Case 24 too: who releases the lock and wants it again at once is not ahead of whom its
 // release woke, wherever the clocks stand: everybody has as many turns as the others.
-func TestWhoComesBackAtOnceTakesTurns(t *testing.T) {
+func TestAcquireRepeatedAtOnceTakesTurns(t *testing.T) {
 	virtual.Crowded(t)
 	const s = time.Second
 	for _, offsets := range [][]time.Duration{
@@ -161,7 +161,7 @@ func tries(p *virtual.Party) (*redlock.Lock, error) { return p.TryAcquire(ctx, k
 func acquires(p *virtual.Party) (*redlock.Lock, error) { return p.Acquire(ctx, key, time.Hour) }
 
 // With Fair nobody who comes later has the lock before, whether he waits or only tries.
-func TestFairKeepsNewcomersBehind(t *testing.T) {
+func TestAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	virtual.Crowded(t)
 	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
 		for seed := range uint64(5) {
@@ -179,7 +179,7 @@ func TestFairKeepsNewcomersBehind(t *testing.T) {
 // with a probability of 1-1/e: so the wait is over after e such windows on the average.
 // Who has been overtaken twice pauses before each further try, at random and for 100 ms at
 // the most, and is then like somebody new: of 60 seeds the worst took 0.3 s.
-func TestWithoutFairNewcomersDoNotStarveWhoWaits(t *testing.T) {
+func TestAcquireUnfairNewcomersDoNotStarveWaiters(t *testing.T) {
 	virtual.Crowded(t)
 	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
 		sum := 0
@@ -195,7 +195,7 @@ func TestWithoutFairNewcomersDoNotStarveWhoWaits(t *testing.T) {
 }
 
 // A waiter that has crashed is nobody: the key is free, and nobody waits.
-func TestFairAndACrashedWaiter(t *testing.T) {
+func TestAcquireFairBesideACrashedWaiter(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{Fair: true}, func(b *virtual.Bed) {
 		b.Warm()
 		for i := range b.Masters.Len() {
@@ -208,7 +208,7 @@ func TestFairAndACrashedWaiter(t *testing.T) {
 }
 
 // Who waits may be of the same Redlock, which has one name in the queue.
-func TestFairKeepsNewcomersBehindTheirOwnLine(t *testing.T) {
+func TestAcquireFairKeepsNewcomersBehindTheirLocalQueue(t *testing.T) {
 	for d := range 20 {
 		virtual.Run(t, 3, redlock.Config{Fair: true}, func(b *virtual.Bed) {
 			b.Warm()

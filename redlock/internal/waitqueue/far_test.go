@@ -190,7 +190,7 @@ func TestAcquireSaysWhyItWaits(t *testing.T) {
 
 // With a minority down, a wait looks as often as with none: a look at a node that does not
 // answer is made up for on the next.
-func TestLooksSkipNodesThatAreDown(t *testing.T) {
+func TestAcquireLooksSkipNodesThatAreDown(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		for seed := range 10 { // the first node to look at is random
 			p := b.ReadyParty(redlock.Config{})

@@ -167,7 +167,7 @@ func delays(path *redlocktest.Path, random *rand.Rand, least, most time.Duration
 
 // Waiters of this library alone, newcomers that overtake among them, are not taken for
 // clients that wake nobody: nobody polls.
-func TestAcquireAmongOursNobodyPolls(t *testing.T) {
+func TestAcquireDoesNotPollBesideClientsThatWake(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		parties := b.ReadyParties(4, redlock.Config{})
 		for i, p := range parties {

@@ -14,7 +14,7 @@ import (
 
 // Case 20: who gives up leaves the queue of every node at once, wherever he stands in it,
 // and nobody else is asked for anything.
-func TestWhoGivesUpLeavesTheQueue(t *testing.T) {
+func TestAcquireThatGivesUpLeavesTheQueue(t *testing.T) {
 	for _, which := range [][]int{{0}, {2}, {4}, {1, 3}, {0, 1, 2, 3}, {4, 3, 2, 1, 0}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			parties := b.ReadyParties(5, redlock.Config{})
@@ -57,7 +57,7 @@ func TestWhoGivesUpLeavesTheQueue(t *testing.T) {
 
 // The place in the queue is the Redlock's: if the goroutine whose turn it was gives up,
 // the next has it, in front of others who came before him, and nothing is sent.
-func TestAPlaceGoesToTheNextGoroutine(t *testing.T) {
+func TestAcquireInheritsTheQueueEntryOfItsRedlock(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
@@ -92,7 +92,7 @@ func TestAPlaceGoesToTheNextGoroutine(t *testing.T) {
 
 // Whose context ends after he was woken and before he has the lock passes the wake on:
 // the next has it three ways later, whatever he was about when he left.
-func TestWhoGivesUpWhenWokenWakesTheNext(t *testing.T) {
+func TestAcquireThatGivesUpWhenWokenWakesTheNext(t *testing.T) {
 	for d := time.Duration(0); d <= 45; d += 3 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			holder, gone, next := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -122,7 +122,7 @@ func TestWhoGivesUpWhenWokenWakesTheNext(t *testing.T) {
 
 // Case 20: who is gone without a word, connections and all, is skipped in the script that
 // would have woken him: PUBLISH tells that nobody listens. It costs the next no time.
-func TestWhoIsGoneIsSkippedAtOnce(t *testing.T) {
+func TestReleaseSkipsAWaiterThatIsGone(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, dead, next := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{}), b.ReadyParty(redlock.Config{})
 		b.Delay(10*time.Millisecond, 10*time.Millisecond)
@@ -150,7 +150,7 @@ func TestWhoIsGoneIsSkippedAtOnce(t *testing.T) {
 // once woken. After that the place is lost, and who is next finds out by itself when it
 // looks: at the latest as long after as it has waited, or 15 s. If it keeps hanging, it
 // costs nobody anything any more.
-func TestWhoHangsHasASecond(t *testing.T) {
+func TestReleaseGivesAHungWaiterASecond(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, hung, next := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})
 		l := b.Hold(holder, time.Hour)

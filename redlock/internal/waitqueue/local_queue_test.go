@@ -16,7 +16,7 @@ import (
 // A thousand goroutines of one Redlock hand the lock over within it, in order: each costs
 // one SET and one release on each node, and a round trip for each. Nobody queues on the
 // nodes, nobody listens.
-func TestAThousandGoroutinesHandOver(t *testing.T) {
+func TestAcquireByAThousandGoroutines(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
 		b.Delay(time.Millisecond, time.Millisecond)
@@ -60,7 +60,7 @@ func TestAThousandGoroutinesHandOver(t *testing.T) {
 }
 
 // While somebody else waits a turn is for one goroutine, and then it is his.
-func TestALineLetsOthersIn(t *testing.T) {
+func TestAcquireInALocalQueueLetsOthersIn(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
@@ -85,7 +85,7 @@ func TestALineLetsOthersIn(t *testing.T) {
 
 // A lock that is over lets the line go on, however it ended: its validity is over, it is
 // found lost, or it is released, once or twice.
-func TestALockThatIsOverLetsTheLineGoOn(t *testing.T) {
+func TestAcquireInALocalQueueGoesOnWhenALockEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end   func(b *virtual.Bed, l *redlock.Lock)
 		after time.Duration
@@ -164,7 +164,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 
 // Those in the line whose context ends leave it without a word to the nodes, and without a
 // gap.
-func TestALineWithGaps(t *testing.T) {
+func TestAcquireCancelledLeavesNoGapInTheLocalQueue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
 		l, err := p.Acquire(ctx, key, time.Hour)

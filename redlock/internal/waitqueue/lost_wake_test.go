@@ -27,7 +27,7 @@ func looks(after time.Duration) time.Duration {
 }
 
 // Case 21: whatever is lost, who waits has the lock by looking.
-func TestALostWakeCostsTimeOnly(t *testing.T) {
+func TestAcquireWithoutItsWakeTakesLonger(t *testing.T) {
 	for _, after := range []time.Duration{500, 1500, 3500, 7500, 20000, 100000} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			after *= time.Millisecond
@@ -49,7 +49,7 @@ func TestALostWakeCostsTimeOnly(t *testing.T) {
 }
 
 // Two of five messages lost cost nothing, three of five a look at the other nodes.
-func TestWakesLostOnSomeNodes(t *testing.T) {
+func TestAcquireWithWakesLostOnSomeNodes(t *testing.T) {
 	for lost, want := range []time.Duration{0, 0, 0, lookPause, lookPause} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -73,7 +73,7 @@ func TestWakesLostOnSomeNodes(t *testing.T) {
 
 // A late message is as good, and if it comes after a look, or after the end, it does no
 // harm.
-func TestAWakeIsLate(t *testing.T) {
+func TestAcquireWithALateWake(t *testing.T) {
 	for late, want := range map[time.Duration]time.Duration{
 		100 * time.Millisecond: 100 * time.Millisecond,
 		900 * time.Millisecond: 900 * time.Millisecond,
@@ -111,7 +111,7 @@ func TestAWakeIsLate(t *testing.T) {
 }
 
 // A connection that broke is made again at once, and then the place is asked for again.
-func TestABrokenSubscriptionIsMadeAgain(t *testing.T) {
+func TestAcquireRestoresABrokenSubscription(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(holder, time.Hour)
@@ -136,7 +136,7 @@ func TestABrokenSubscriptionIsMadeAgain(t *testing.T) {
 
 // What is said while it is broken is lost, and PUBLISH counts nobody: the place is gone,
 // and asked for again it tells that the key is free.
-func TestASubscriptionBreaksDuringTheRelease(t *testing.T) {
+func TestAcquireWhenASubscriptionBreaksDuringTheRelease(t *testing.T) {
 	for _, broken := range [][]int{{0, 1, 2, 3, 4}, {0, 1, 2}, {3, 4}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -157,7 +157,7 @@ func TestASubscriptionBreaksDuringTheRelease(t *testing.T) {
 }
 
 // Connections that break all the time do not make anybody spin.
-func TestSubscriptionsThatBreakAllTheTime(t *testing.T) {
+func TestAcquireWithSubscriptionsThatBreakAllTheTime(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(holder, time.Hour)

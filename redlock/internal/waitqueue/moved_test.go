@@ -16,7 +16,7 @@ import (
 // master that its Sentinel cannot reach, or a server behind an address that has moved. The
 // lane's connection breaks, that on which wake-ups are heard does not. A wait is woken by the
 // new server all the same.
-func TestAWaitIsWokenByTheServerThatTookOver(t *testing.T) {
+func TestAcquireIsWokenByTheServerThatTookOver(t *testing.T) {
 	const guard = 10 * time.Second
 	for name, cfg := range map[string]redlock.Config{
 		"without the guard": {},
@@ -63,7 +63,7 @@ func TestAWaitIsWokenByTheServerThatTookOver(t *testing.T) {
 }
 
 // Connections to one server are not given up when the lane alone makes a new one.
-func TestASubscriptionOutlivesTheLanesConnection(t *testing.T) {
+func TestAcquireKeepsASubscriptionBeyondTheLanesConnection(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(holder, time.Hour)

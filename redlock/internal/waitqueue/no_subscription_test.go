@@ -16,7 +16,7 @@ import (
 
 // Servers that permit no SUBSCRIBE, or have none, are waited on by looking: after pauses of
 // 100 ms at the most. Each says so once in the log.
-func TestNodesThatLetNobodyListen(t *testing.T) {
+func TestAcquireWithoutSubscriptions(t *testing.T) {
 	for _, refusal := range []string{
 		"NOPERM this user has no permissions to run the 'subscribe' command",
 		"ERR unknown command 'subscribe', with args beginning with: 'redlock:wake:'",
@@ -51,7 +51,7 @@ func TestNodesThatLetNobodyListen(t *testing.T) {
 }
 
 // With two of five such nodes nobody need look: a majority wakes.
-func TestSomeNodesThatLetNobodyListen(t *testing.T) {
+func TestAcquireWithoutSubscriptionsToAMinority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})
 		for _, i := range []int{1, 4} {
@@ -71,7 +71,7 @@ func TestSomeNodesThatLetNobodyListen(t *testing.T) {
 // A refusal that passes is no denial of rights: a script that is running too long, too many
 // clients. It is tried again within a second, and nothing is said about rights. When they are
 // denied later on, that is.
-func TestARefusalToListenThatPasses(t *testing.T) {
+func TestAcquireRetriesASubscriptionRefusedForAWhile(t *testing.T) {
 	for _, refusal := range []string{
 		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
 		"LOADING Redis is loading the dataset in memory",
@@ -122,7 +122,7 @@ func TestARefusalToListenThatPasses(t *testing.T) {
 }
 
 // When it is permitted again that is noticed within a minute, and nobody looks any more.
-func TestNodesThatLetUsListenAgain(t *testing.T) {
+func TestAcquireSubscribesOnceItIsPermittedAgain(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		for _, m := range b.Masters.All() {

@@ -30,7 +30,7 @@ func handOver(b *virtual.Bed, l *redlock.Lock, queue []*virtual.Waiter, most tim
 // Two of five nodes down, or hung, cost a hand-over nothing, also if that happens while
 // they wait. It may find a lane of the other three busy with somebody's look, for a round
 // trip.
-func TestAMinorityOfNodesIsGone(t *testing.T) {
+func TestAcquireWaitsWithoutAMinority(t *testing.T) {
 	for name, fail := range map[string]func(b *virtual.Bed){
 		"killed": func(b *virtual.Bed) { b.Masters.Kill(1, 3) },
 		"hung":   func(b *virtual.Bed) { b.Stall(1, 3) },
@@ -65,7 +65,7 @@ func TestAMinorityOfNodesIsGone(t *testing.T) {
 
 // A node that has forgotten the queue learns it again from those who wait, when their
 // connections to it are made again, and hand-overs go on in order and at once.
-func TestANodeForgetsTheQueue(t *testing.T) {
+func TestAcquireQueuesAgainOnANodeThatForgot(t *testing.T) {
 	for _, which := range [][]int{{0}, {0, 1}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(5, redlock.Config{})
@@ -89,7 +89,7 @@ func TestANodeForgetsTheQueue(t *testing.T) {
 
 // Queues that differ are no harm: with those of two nodes gone the others wake the same
 // one, and where two have lost the first of them a majority decides.
-func TestQueuesThatDiffer(t *testing.T) {
+func TestAcquireWithQueuesThatDiffer(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(5, redlock.Config{})
 		l := b.Hold(holder, time.Hour)
@@ -139,7 +139,7 @@ func TestQueuesThatDiffer(t *testing.T) {
 
 // Without a quorum nobody is woken and nobody spins: they look after pauses, and when the
 // nodes are back they have their turns.
-func TestAMajorityIsGoneForAWhile(t *testing.T) {
+func TestAcquireWhileAMajorityIsGone(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})
 		l := b.Hold(holder, time.Hour)
@@ -164,7 +164,7 @@ func TestAMajorityIsGoneForAWhile(t *testing.T) {
 
 // A node in quarantine wakes nobody, and its votes do not count; whoever waits has the lock
 // when the quarantine ends, and asks for little until then.
-func TestWaitingForTheEndOfAQuarantine(t *testing.T) {
+func TestAcquireWaitsForTheEndOfAQuarantine(t *testing.T) {
 	for _, cfg := range []redlock.Config{virtual.Guarded, {RestartGuard: virtual.GuardFor, Fencing: true}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			holder, parties := b.ReadyParty(cfg), b.ReadyParties(3, cfg)
@@ -199,7 +199,7 @@ func TestWaitingForTheEndOfAQuarantine(t *testing.T) {
 }
 
 // The wake of one node in quarantine beside two others is not a majority of wakes.
-func TestAWakeFromAQuarantineDoesNotCount(t *testing.T) {
+func TestAcquireDoesNotCountAWakeFromAQuarantine(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(virtual.Guarded), b.ReadyParty(virtual.Guarded)
 		l, err := holder.TryAcquire(ctx, key, virtual.GuardFor)

@@ -112,7 +112,7 @@ func order(b *virtual.Bed, l *redlock.Lock, queue []*virtual.Waiter) (got []int)
 	return got
 }
 
-func TestRedlocksGetALockInTheOrderInWhichTheyCame(t *testing.T) {
+func TestAcquireFirstComeFirstServed(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Delay(5*time.Millisecond, 5*time.Millisecond)
 		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
@@ -125,7 +125,7 @@ func TestRedlocksGetALockInTheOrderInWhichTheyCame(t *testing.T) {
 // One whose clock is 10 s behind would be ahead of all who wait, but a node's answer tells
 // it of their tickets, and it takes a place behind them. It overtakes no more than the last
 // of them, and the others keep their order.
-func TestAClockThatIsBehindOvertakesNobodyForLong(t *testing.T) {
+func TestAcquireWithAClockThatIsBehindOvertakesOnce(t *testing.T) {
 	for _, later := range []time.Duration{0, 3 * time.Second, 30 * time.Second} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			holder := b.ReadyParty(redlock.Config{})
@@ -145,7 +145,7 @@ func TestAClockThatIsBehindOvertakesNobodyForLong(t *testing.T) {
 
 // Whatever the clocks of three who take the lock again and again, who comes then has it
 // after each of them has had it twice, at the most.
-func TestClocksThatAreWrongStarveNobody(t *testing.T) {
+func TestAcquireStarvesNoWaiterWithWrongClocks(t *testing.T) {
 	virtual.Crowded(t)
 	const s = time.Second
 	for _, offsets := range [][]time.Duration{{10 * s, 20 * s, 30 * s}, {-10 * s, -20 * s, -30 * s}, {10 * s, -10 * s, 0}} {
@@ -185,7 +185,7 @@ func TestClocksThatAreWrongStarveNobody(t *testing.T) {
 
 // Who learns that its clock is behind goes behind those who are there already, by a ticket
 // of its own: equal ones would be in the order of random names.
-func TestARaisedTicketIsAboveTheTail(t *testing.T) {
+func TestAcquireRaisesItsTicketAboveTheTail(t *testing.T) {
 	for range 5 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			parties := append(b.ReadyParties(3, redlock.Config{}), b.ReadyParty(by(-10*time.Second)))
@@ -197,7 +197,7 @@ func TestARaisedTicketIsAboveTheTail(t *testing.T) {
 }
 
 // A clock that is ahead overtakes nobody who stands in the queue when it comes.
-func TestAFastClockOvertakesNobody(t *testing.T) {
+func TestAcquireWithAFastClockOvertakesNoWaiter(t *testing.T) {
 	for range 5 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			parties := append(b.ReadyParties(2, redlock.Config{}), b.ReadyParty(by(10*time.Second)))

@@ -110,7 +110,7 @@ func walk(b *virtual.Bed, seed uint64, jitter time.Duration, cfg redlock.Config)
 	}
 }
 
-func TestARandomWalk(t *testing.T) {
+func TestAcquireOnARandomWalk(t *testing.T) {
 	virtual.Crowded(t)
 	for seed := range uint64(6) {
 		for _, jitter := range []time.Duration{0, 5 * time.Millisecond} {

@@ -13,7 +13,7 @@ import (
 // Five who want a free key at the same instant split the nodes between them, and nobody
 // has a majority. No random pause separates them: all are in the queues by then, who is
 // first is woken by those who give back, and has the lock a few round trips later.
-func TestASplitVoteEndsByRule(t *testing.T) {
+func TestAcquireEndsASplitVoteByRule(t *testing.T) {
 	virtual.Crowded(t)
 	worst := time.Duration(0)
 	for seed := range uint64(40) {
@@ -50,7 +50,7 @@ func TestASplitVoteEndsByRule(t *testing.T) {
 
 // The same when nobody listens yet, as at the start of a program on many machines. Then
 // connections have to be made first.
-func TestASplitVoteAtTheStart(t *testing.T) {
+func TestAcquireEndsASplitVoteAtTheStart(t *testing.T) {
 	virtual.Crowded(t)
 	worst := time.Duration(0)
 	for seed := range uint64(20) {

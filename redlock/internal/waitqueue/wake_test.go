@@ -33,7 +33,7 @@ func published(b *virtual.Bed, i int) *atomic.Int32 {
 // A hand-over takes two round trips, one to release and wake and one to try, and about
 // twice as many commands as there are nodes. Who is not first is neither woken nor asks. The
 // second is told that it is, for the case that the first is dead.
-func TestAReleaseWakesTheFirstInTheQueue(t *testing.T) {
+func TestReleaseWakesTheFirstInTheQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(5, redlock.Config{})
 		tape := b.Record(append(parties, holder)...)
@@ -72,7 +72,7 @@ func TestAReleaseWakesTheFirstInTheQueue(t *testing.T) {
 
 // With links of different speed the wakes arrive one by one: it is the third that counts,
 // and each behind it costs one command at the most.
-func TestAMajorityOfWakesIsEnough(t *testing.T) {
+func TestAcquireNeedsAMajorityOfWakes(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(holder, time.Hour)
@@ -97,7 +97,7 @@ func TestAMajorityOfWakesIsEnough(t *testing.T) {
 
 // Step 1 without anybody else: SET, and the script that deletes. No queue, no flag, and
 // nobody listens.
-func TestWhoIsAloneMakesNoQueue(t *testing.T) {
+func TestAcquireAloneMakesNoQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
 		for i := range 5 {
@@ -120,7 +120,7 @@ func TestWhoIsAloneMakesNoQueue(t *testing.T) {
 
 // Who waits is in the queue of every node as long as it waits, and who waits for half an
 // hour asks for little: a look now and then, and whether the connections live.
-func TestAPlaceIsKeptForAsLongAsTheWait(t *testing.T) {
+func TestAcquireKeepsItsQueueEntryWhileItWaits(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(holder, 24*time.Hour)
@@ -146,7 +146,7 @@ func TestAPlaceIsKeptForAsLongAsTheWait(t *testing.T) {
 }
 
 // A listening connection is given up ten seconds after the last wait, and not before.
-func TestNobodyListensForEver(t *testing.T) {
+func TestAcquireEndsUnusedSubscriptions(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		tape := b.Record(p)
@@ -167,7 +167,7 @@ func TestNobodyListensForEver(t *testing.T) {
 }
 
 // Waits for many keys share the connections, and each is woken for its own.
-func TestWaitsForManyKeysShareAConnection(t *testing.T) {
+func TestAcquireOfManyKeysSharesAConnection(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		tape := b.Record(p)
