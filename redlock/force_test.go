@@ -16,7 +16,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// force breaks what an inspection has seen, and asserts on which nodes that was.
+// forceRelease breaks the lock that an inspection has seen, and asserts on which nodes it was
+// deleted.
 func forceRelease(b *virtual.Bed, i *redlock.Inspection, want ...int) {
 	b.Helper()
 	deleted, err := b.Redlock.ForceRelease(ctx, i)

@@ -20,7 +20,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// held takes a lock and gives its key to others than the nodes in keep.
+// onlyOn deletes the key of a lock on all nodes but those in keep.
 func onlyOn(b *virtual.Bed, l *redlock.Lock, keep ...int) {
 	b.Settle()
 	for i := range b.Masters.Len() {

@@ -17,7 +17,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// jitter has everything that a party sends and gets take from half of d to all of it.
+// jitterPaths delays everything that a party sends and gets by d/2 to d.
 func jitterPaths(p *virtual.Party, seed uint64, d time.Duration) {
 	for i, path := range p.Paths {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -148,7 +148,7 @@ func TestAcquireAfterAClientCouldNotWin(t *testing.T) {
 	})
 }
 
-// slow has each message of the party take from least to most.
+// slowPaths delays each message of the party by least to most.
 func slowPaths(p *virtual.Party, random *rand.Rand, least, most time.Duration) {
 	for _, path := range p.Paths {
 		delays(path, rand.New(rand.NewPCG(random.Uint64(), 0)), least, most)

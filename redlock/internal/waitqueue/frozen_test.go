@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// frozen has so many wait, who then freeze with connections that look alive, and returns
-// the holder's lock.
+// frozenWaiters starts n waiters, which then freeze with connections that look alive, and
+// returns the holder's lock.
 func frozenWaiters(b *virtual.Bed, n int, cfg redlock.Config) *redlock.Lock {
 	b.Helper()
 	l := b.Hold(b.ReadyParty(cfg), time.Hour)

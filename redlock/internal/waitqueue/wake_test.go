@@ -18,7 +18,7 @@ import (
 
 func sorted(counts map[string]int) []string { return slices.Sorted(maps.Keys(counts)) }
 
-// published counts what a node says to those who wait.
+// published counts the messages of a node to waiters.
 func published(b *virtual.Bed, i int) *atomic.Int32 {
 	n := new(atomic.Int32)
 	b.Redis(i).Server().SetPreHook(func(_ *server.Peer, command string, _ ...string) bool {
