@@ -276,8 +276,8 @@ func TestAcquireOnAnEvenNumberOfNodes(t *testing.T) {
 	}
 }
 
-// A refused dial hides behind five tries of go-redis' default client; who waits
-// for a majority is told at once.
+// A refused dial hides behind five tries of go-redis' default client. A caller that waits
+// for a majority hears of it at once.
 func TestAcquireKnowsRefusedConnectionsAtOnce(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Masters.Kill(0, 1, 2)

@@ -12,9 +12,10 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// On links of 20 ms a minority grants in vain. Whenever the context ends after that, what
-// they granted is gone on return, and that takes a round trip at the most. What they have
-// not answered yet, as a second attempt of Acquire's, is gone a round trip after the answer.
+// On links of 20 ms a minority grants in vain. Whenever the context ends after that, the
+// granted keys are gone on return, and that takes a round trip at the most. Keys that are
+// granted later, as by a second attempt of Acquire's, are gone a round trip after the
+// answer.
 func TestAcquireLeavesNothingWhereItWasGranted(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	try, wait := (*redlock.Redlock).TryAcquire, (*redlock.Redlock).Acquire
@@ -81,7 +82,7 @@ func TestAcquireDoesNotWaitForTheCleanUpOfAHungNode(t *testing.T) {
 	})
 }
 
-// What is owed to a node that answers again is sent before Close is through.
+// A pending delivery to a node that answers again is sent before Close returns.
 func TestCloseSendsPendingDeliveries(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		r := b.NewRedlock(redlock.Config{})

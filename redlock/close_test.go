@@ -89,8 +89,8 @@ func TestCloseEndsWaits(t *testing.T) {
 	})
 }
 
-// Whoever got its lock while Close began has it released, and whoever did not
-// leaves nothing.
+// A caller that got its lock while Close began has it released. One that did not leaves
+// nothing.
 func TestCloseRacesWithEverything(t *testing.T) {
 	for range 20 {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {

@@ -285,7 +285,7 @@ func TestDoEndsFnsContextWithTheLock(t *testing.T) {
 	})
 }
 
-// What fn has left running is told before the first key is deleted.
+// Goroutines that fn has left running see the context end before the first key is deleted.
 func TestDoEndsFnsContextBeforeTheRelease(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()

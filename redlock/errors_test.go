@@ -61,7 +61,8 @@ func TestAcquireCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
 	}
 }
 
-// What was certain without the cancellation is found: the votes that are in decide.
+// The votes that are in decide, so a result that was certain without the cancellation is
+// found.
 func TestAcquireCancelledAfterTheDecisionHasItsReason(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -290,7 +291,7 @@ func TestExtendAndReleaseErrorsTellRefusedNodesFromFailedOnes(t *testing.T) {
 	})
 }
 
-// What a node answers after the decision is none of its votes.
+// A node's answer after the decision is none of its votes.
 func TestAcquireErrorDescribesTheDecision(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()

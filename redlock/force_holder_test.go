@@ -243,8 +243,8 @@ func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
 	})
 }
 
-// Whoever floods the channel with what concerns a lock makes it renew twenty times a
-// second, and no more. What concerns others costs no command at all.
+// A flood of messages about a lock makes it renew twenty times a second, and no more.
+// Messages about others cost no command at all.
 func TestKeepAliveRenewsInBoundsUnderAFloodOfMessages(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})

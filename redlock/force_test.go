@@ -58,7 +58,7 @@ func TestForceReleaseBreaksALock(t *testing.T) {
 	})
 }
 
-// Who is first in the queue is woken as by the holder's own release.
+// The first in the queue is woken as by the holder's own release.
 func TestForceReleaseWakesTheNext(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		dead := b.ReadyParty(redlock.Config{})
@@ -106,8 +106,8 @@ func TestForceReleaseOfASplitVote(t *testing.T) {
 	})
 }
 
-// What does not look like a lock stays, unless that is asked for: an empty value, one that
-// is no UUID, and one that does not expire.
+// A value that does not look like a lock stays, unless ForceRelease is asked to delete it:
+// an empty value, one that is no UUID, and one that does not expire.
 func TestForceReleaseOfAForeignKey(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Steal(key, time.Minute, 0)
@@ -179,7 +179,7 @@ func TestForceReleaseOfAFreeKey(t *testing.T) {
 	})
 }
 
-// What expired meanwhile is gone all the same.
+// A key that expired meanwhile is gone all the same.
 func TestForceReleaseOfAnExpiredLock(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Second)
@@ -241,7 +241,8 @@ func TestForceReleaseWithoutAQuorum(t *testing.T) {
 	})
 }
 
-// Who wrote a key that does not expire may use its value again: it is asked for once.
+// The writer of a key that does not expire may use its value again, so it is deleted only
+// once.
 func TestForceReleaseDoesNotLieInWaitForAForeignValue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Steal(key, 0, 0, 1, 2)

@@ -209,7 +209,7 @@ func TestInspectAForeignKey(t *testing.T) {
 	})
 }
 
-// Who was woken and has not come yet is in the queue twice, and waits once.
+// A waiter that was woken and has not come yet is in the queue twice, and counts once.
 func TestInspectCountsWaiters(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		now := time.Now()

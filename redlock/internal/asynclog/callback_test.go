@@ -14,7 +14,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// What the program hangs on the library must not be able to hurt a lock.
+// Callbacks of the program cannot hurt a lock.
 
 // handler is a slog.Handler that does what the test says.
 type handler struct {

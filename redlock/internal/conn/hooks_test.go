@@ -55,7 +55,7 @@ func TestHookMayPrefixKeys(t *testing.T) {
 	})
 }
 
-// Who traces commands sees keys and ttls, and no value.
+// A hook that traces commands sees keys and ttls, and no value.
 func TestHookSeesNoValue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var mu sync.Mutex

@@ -20,7 +20,7 @@ import (
 // the keys. Commands that scripts call are checked as well. HELLO and AUTH are
 // open to everybody, and what else go-redis says in its handshake may fail.
 //
-// Who has wakingRights too is woken, and wakes; with minimalRights alone he tries after
+// A user with wakingRights too is woken, and wakes. One with minimalRights alone tries after
 // pauses. On a Cluster they are shardRights.
 var (
 	minimalRights = []string{"~lock:*", "~redlock:queued:*lock:*",

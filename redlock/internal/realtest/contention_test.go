@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// resource is what a lock is for: whoever finds itself not alone says so. It has
-// no guard of its own.
+// resource is protected by a lock. Its use fails if another holder is there. It has no guard
+// of its own.
 type resource struct{ holders, uses int }
 
 // use acquires the lock and uses the resource, so many times.

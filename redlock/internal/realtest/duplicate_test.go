@@ -112,8 +112,8 @@ func TestRealDuplicateOfAClusterBySeveralSeeds(t *testing.T) {
 	}
 }
 
-// The guard needs one right more, and says which. Without the guard, who lacks it can
-// do all as ever.
+// The guard needs one right more, and says which. Without the guard, a user that lacks it
+// can do everything as ever.
 func TestRealGuardNeedsInfo(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(
 		user("locker", minimalRights...), user("asking", append([]string{"+info", "+time"}, minimalRights...)...)))

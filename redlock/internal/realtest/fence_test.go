@@ -22,9 +22,9 @@ func (f *fleet) fencedBy(offset time.Duration, clients []redis.UniversalClient) 
 	return f.redlockOf(clients, redlock.Config{Fencing: true, Clock: clock.Skewed(clock.System(), 1, offset)})
 }
 
-// Case 5 with tokens: what was granted and not heard of does not come again, on a
-// minority, nor on a majority, which makes the attempt fail. No token is lower than one
-// that was granted by anybody, whatever the clocks say.
+// Case 5 with tokens: a token that was granted in a lost reply does not come again, neither
+// on a minority nor on a majority, which makes the attempt fail. No token is lower than one
+// that was granted before, with any clocks.
 func TestRealAcquireTokensWithLostReplies(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()

@@ -76,8 +76,8 @@ func (e *exchanges) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// An acquisition is one exchange with each node, and one command: SET, or with fencing
-// a script. What asks who the server is rides along.
+// An acquisition is one exchange with each node, and one command: SET, or with fencing a
+// script. The question which server it is rides along.
 func TestRealAcquireIsOneExchange(t *testing.T) {
 	for way, cfg := range eachWay {
 		t.Run(way, func(t *testing.T) {

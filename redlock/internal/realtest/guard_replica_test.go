@@ -48,9 +48,9 @@ func (f *fleet) connection(i int, name string) (id string) {
 	return id
 }
 
-// By hand a master is made another's replica, which costs it its memory, and a master
-// again: the same process, and connections to it live on. Who was busy meanwhile finds
-// out, and so does who was not.
+// By hand a master is made another's replica, which costs it its memory, and a master again.
+// It is the same process, and connections to it live on. A client finds out whether or not
+// it was busy meanwhile.
 func TestRealGuardQuarantinesADemotedMaster(t *testing.T) {
 	f := startFleet(t, 4)
 	clients := func(name string) []redis.UniversalClient {

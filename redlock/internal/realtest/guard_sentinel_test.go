@@ -74,8 +74,8 @@ func TestRealGuardQuarantinesAPromotedReplica(t *testing.T) {
 	f.letIn(r, key, 0, before.Add(realGuard))
 }
 
-// A master that its Sentinel deposes and makes master again is the same process, and
-// has been up for long. Who saw the one between them finds out, and who did not, too.
+// A master that its Sentinel deposes and makes master again is the same process, and has
+// been up for long. A client finds out whether or not it saw the one between them.
 func TestRealGuardQuarantinesAFormerMaster(t *testing.T) {
 	f := startFleet(t, 2)
 	s := redisserver.StartSentinel(t)

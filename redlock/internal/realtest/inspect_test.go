@@ -18,9 +18,9 @@ var (
 	breakingRights = append([]string{"+del"}, lookingRights...)
 )
 
-// A lock with a fence and somebody who waits for it, as users with different rights see
-// it: what one may not see does not hide the rest. Inspecting is for who may break
-// nothing, and breaking for who may not acquire.
+// A lock with a fence and a waiter, as users with different rights see it. A part that a
+// user may not see does not hide the rest. Inspecting needs no right to break locks, and
+// breaking none to acquire.
 func TestRealInspectRights(t *testing.T) {
 	const fences = "~redlock:fence:*lock:*"
 	f := startFleet(t, 3, redisserver.ACL(
@@ -81,7 +81,7 @@ func TestRealInspectRights(t *testing.T) {
 	assert.NotContains(t, fmt.Sprint(err), l.Value())
 	require.NoError(t, l.Extend(f.ctx, time.Hour))
 
-	// Whoever may not wake breaks it all the same; the next finds out by itself.
+	// A user that may not wake breaks it all the same; the next waiter finds out by itself.
 	deleted, err := f.redlockOf(f.clients(as("breaks")), prefixed).ForceRelease(f.ctx, i)
 	require.NoError(t, err)
 	assert.Len(t, deleted, 3)

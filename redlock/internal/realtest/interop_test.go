@@ -75,7 +75,7 @@ func TestRealAcquireExcludesOtherClients(t *testing.T) {
 		return true
 	})
 
-	// What knows our value can release our lock, and we find out.
+	// A client that knows our value can release our lock, and we find out.
 	require.Equal(t, 5, f.releaseByHand(key, l.Value()))
 	require.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 }

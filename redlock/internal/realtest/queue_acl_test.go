@@ -98,8 +98,8 @@ func TestRealAcquireWithoutTheRightsToQueue(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// A node that does not let us queue, or listen, is a minority like any other: who waits
-// is woken by the others.
+// A node that does not let us queue, or subscribe, is a minority like any other: the others
+// wake the waiter.
 func TestRealAcquireWithoutTheRightsToQueueOnOneNode(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	var log spy.Log

@@ -49,8 +49,8 @@ func TestRealAcquireUnderContentionAndScriptFlushes(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// Connections on which somebody hears are broken, and the lock is released in the same
-// moment: whoever waits gets it, in the end all of them.
+// Connections of subscriptions are broken, and the lock is released in the same moment.
+// Every waiter gets it in the end.
 func TestRealAcquireWhenSubscriptionsBreakDuringTheRelease(t *testing.T) {
 	for name, which := range map[string][]int{
 		"one": {3}, "minority": {0, 2}, "majority": {1, 2, 4}, "all": {0, 1, 2, 3, 4},
@@ -216,7 +216,7 @@ func TestRealAcquireWaitsWhileMastersFail(t *testing.T) {
 	}
 }
 
-// A majority forgets the lock and the queue: who waits finds out by itself.
+// A majority forgets the lock and the queue: a waiter finds out by itself.
 func TestRealAcquireWaitsWhileAMajorityIsFlushed(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(4, redlock.Config{})

@@ -16,8 +16,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Who gives up leaves the queues of all nodes at once, wherever he is in them, and the
-// last one takes the queue with him: it would be there for three minutes.
+// A waiter that gives up leaves the queues of all nodes at once, wherever it is in them. The
+// last one removes the queue, which would otherwise be there for three minutes.
 func TestRealAcquireCancelledLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(5, redlock.Config{})
@@ -98,8 +98,8 @@ func TestRealAcquireByALocalQueueHasOneQueueEntry(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// standsIn puts somebody into the queue for a key whom somebody hears for, and returns
-// what is said to him.
+// standsIn puts an entry with a subscription into the queue for a key, and returns the
+// messages to it.
 func (f *fleet) standsIn(name string, of ...int) (said []<-chan *redis.Message) {
 	f.Helper()
 	who := "0123456789abcdef"
@@ -116,8 +116,8 @@ func (f *fleet) standsIn(name string, of ...int) (said []<-chan *redis.Message) 
 	return said
 }
 
-// With Fair a newcomer finds a free key held while somebody waits for it, and has him
-// woken. Without, he takes it.
+// With Fair a newcomer finds a free key held while another client waits for it, and has that
+// client woken. Without Fair it takes the key.
 func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	f := startFleet(t, 3)
 	fair, unfair := f.redlock(redlock.Config{Fair: true}), f.redlock(redlock.Config{})
@@ -145,7 +145,7 @@ func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	require.NoError(t, f.release(l))
 	f.gone(key, f.all()...)
 
-	// He does not come, and so loses his place.
+	// It does not come, and so loses its queue entry.
 	l, err = fair.Acquire(f.ctx, key, ttl)
 	require.NoError(t, err)
 	require.NoError(t, f.release(l))
@@ -213,7 +213,7 @@ func TestRealAcquireWaitsWithTheGuard(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// Close ends the waits of a whole line, whose last one leaves the queue.
+// Close ends the waits of a whole local queue. The last of them leaves the queue.
 func TestRealCloseOfALocalQueueLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 3)
 	holder := f.redlock(redlock.Config{})

@@ -43,8 +43,8 @@ func TestRealAcquireOfManyKeysIsWokenByACluster(t *testing.T) {
 	c.nobodyIsLeft()
 }
 
-// A slot moves while somebody waits for a key in it: he gets the lock, and takes part in
-// the Cluster's queue again.
+// A slot moves while a client waits for a key in it: it gets the lock, and takes part in the
+// Cluster's queue again.
 func TestRealAcquireWaitsWhileASlotMovesAndAConnectionBreaks(t *testing.T) {
 	c := startClustered(t, 2)
 	var log spy.Log

@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Who waits asks for a place and then, now and then, whether it is still there. It does
+// A waiter asks for a queue entry and then, now and then, whether it is still there. It does
 // not try to take the key before the release wakes it, and then once.
 func TestRealReleaseWakes(t *testing.T) {
 	f := startFleet(t, 3)
@@ -110,8 +110,8 @@ func TestRealAcquireAfterEveryHolderDies(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// Who deletes the key without this library wakes nobody. Who waits finds out by itself,
-// though the key would have lived for an hour.
+// A client that deletes the key without this library wakes nobody. A waiter finds out by
+// itself, though the key would have lived for an hour.
 func TestRealAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	for name, which := range map[string][]int{"everywhere": {0, 1, 2}, "on a majority": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
@@ -158,13 +158,13 @@ func TestRealAcquireQueuesForStrangeKeys(t *testing.T) {
 				f.nobodyWaits(f.all()...)
 				f.gone(prefix+k, f.all()...)
 			}
-			// Who is not woken would look at all nodes once more for each key.
+			// A waiter that is not woken would look at all nodes once more for each key.
 			assert.LessOrEqual(t, total(said, "stand"), 2*len(keys)*len(said))
 		})
 	}
 }
 
-// The message that wakes names the key: who waits for many is woken for the right ones.
+// The message that wakes names the key, so a waiter for many is woken for the right ones.
 func TestRealAcquireOfManyKeysAtOnce(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, clients := f.redlock(redlock.Config{}), f.clients()

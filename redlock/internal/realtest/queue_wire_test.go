@@ -13,8 +13,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Who never waits is on the wire what he was without a queue: a SET NX PX and an EVALSHA
-// for each node, and no connection beside the one.
+// A Redlock that never waits sends what it would without a queue: a SET NX PX and an EVALSHA
+// for each node, over one connection.
 func TestRealAcquireWithoutAWaitOnTheWire(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})

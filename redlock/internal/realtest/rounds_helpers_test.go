@@ -47,9 +47,9 @@ func (f *fleet) round(op, key string) redlock.Trace {
 	return found[0]
 }
 
-// cleanedUp waits until the one refused attempt on a key has been cleaned up on
-// all nodes that had been asked, and returns their numbers: who is refused does
-// not wait for all of them, and takes back what was not sent by then.
+// cleanedUp waits until the one refused attempt on a key has been cleaned up on all nodes
+// that had been asked, and returns their numbers. A refused caller does not wait for all of
+// them, and withdraws requests that were not sent by then.
 func (f *fleet) cleanedUp(key string) (asked []int) {
 	f.Helper()
 	f.eventually("the clean-up is through", func() bool {

@@ -75,9 +75,8 @@ func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 	}
 }
 
-// With all nodes reachable again nothing of ours is left. A node that
-// is busy with somebody's script answers everything with BUSY; what is owed to
-// it is asked for again.
+// With all nodes reachable again nothing of ours is left. A node that is busy with another
+// client's script answers everything with BUSY; pending deliveries to it are sent again.
 func TestRealReleaseOnBusyNodes(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("busy-reply-threshold 1"))
 	r := f.redlock(redlock.Config{})

@@ -74,8 +74,8 @@ func TestGuardExcludesAMasterThatForgot(t *testing.T) {
 	})
 }
 
-// What is quarantined is asked all the same, so that it is a full node again when its
-// time is over, and is released with the others. The end of it wakes who waits.
+// A quarantined node is asked all the same, so that it is a full node again when its time is
+// over, and is released with the others. The end of the quarantine wakes waiters.
 func TestGuardEndsAQuarantine(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
@@ -243,7 +243,8 @@ func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
 		third := b.NewRedlock(virtual.Guarded)
 		b.Release(b.Take(third))
 		assert.NoError(b, third.Nodes()[2].Servers[0].Err)
-		// Who was there all the time believes that too, although it hears of it late.
+		// A client that was there all the time believes that too, although it hears of it
+		// late.
 		l := b.Take(b.Redlock)
 		b.Settle()
 		b.Release(l)
@@ -297,8 +298,8 @@ func TestGuardWritesTheIdentityRecordAtOnce(t *testing.T) {
 	})
 }
 
-// Who knows of a promotion tells others, though a client that did not has been there and
-// left a marker without a time.
+// A client that knows of a promotion tells others, even after a client that did not has left
+// an identity record without a time.
 func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
@@ -353,8 +354,8 @@ func TestGuardAsksOnceASecond(t *testing.T) {
 	})
 }
 
-// Whoever may not run INFO is told which right is missing, and no vote counts. Without
-// the guard it does without.
+// A user that may not run INFO is told which right is missing, and no vote counts. Without
+// the guard INFO is not needed.
 func TestGuardWithoutTheRightToInfo(t *testing.T) {
 	forbid := func(b *virtual.Bed) {
 		for _, m := range b.Masters.All() {

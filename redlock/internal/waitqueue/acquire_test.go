@@ -125,7 +125,7 @@ func TestAcquireThatFailsLeavesNothing(t *testing.T) {
 			b.Settle()
 			assert.Equal(t, []int{0, 1, 2}, b.Has(key))
 		}
-		// What had been granted in vain by the decision is free on return.
+		// Keys that had been granted in vain by the decision are free on return.
 		for i := range 3 {
 			b.Masters.Master(i).Delay(5*time.Millisecond, 0)
 		}

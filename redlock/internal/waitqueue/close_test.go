@@ -16,9 +16,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Whatever somebody who waits is just doing, also on a node that hangs: Close ends it, in
-// bounded time, and a context that ends before that is the cause of an error that says why
-// the lock was not to be had.
+// Close ends a wait in any phase, also on a node that hangs, in bounded time. A context that
+// ends before that is the cause of an error that says why the lock was not to be had.
 func TestCloseInEveryPhaseOfAWait(t *testing.T) {
 	for seed := range uint64(25) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -76,8 +75,8 @@ func waitUntilClosed(b *virtual.Bed, r *redlock.Redlock, random *rand.Rand) {
 	}
 }
 
-// A node that hangs in the middle of a handshake does not keep Close, whose locks are
-// released before that, however long the client is ready to wait.
+// A node that hangs in the middle of a handshake does not delay Close, however long the
+// client is ready to wait. The locks are released before that.
 func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
 	for _, readTimeout := range []time.Duration{0, 10 * time.Second} {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {

@@ -75,7 +75,7 @@ func TestAcquireNextInTheQueueTakesAKeyThatExpires(t *testing.T) {
 	}
 }
 
-// A client of another library deletes its key and tells nobody: who waits looks.
+// A client of another library deletes its key and tells nobody: a waiter looks.
 func TestAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})

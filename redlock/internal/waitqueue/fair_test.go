@@ -72,8 +72,9 @@ func jain(each []int) float64 {
 	return sum * sum / (float64(len(each)) * squares)
 }
 
-// Case 24 too: who releases the lock and wants it again at once is not ahead of whom its
-// release woke, wherever the clocks stand: everybody has as many turns as the others.
+// Case 24 too: a client that releases the lock and wants it again at once is not ahead of
+// the waiter that its release woke, with any clocks. Each client has as many turns as the
+// others.
 func TestAcquireRepeatedAtOnceTakesTurns(t *testing.T) {
 	virtual.Crowded(t)
 	const s = time.Second
@@ -160,7 +161,7 @@ func tries(p *virtual.Party) (*redlock.Lock, error) { return p.TryAcquire(ctx, k
 
 func acquires(p *virtual.Party) (*redlock.Lock, error) { return p.Acquire(ctx, key, time.Hour) }
 
-// With Fair nobody who comes later has the lock before, whether he waits or only tries.
+// With Fair no client that comes later has the lock before, whether it waits or only tries.
 func TestAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	virtual.Crowded(t)
 	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
@@ -174,11 +175,11 @@ func TestAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	}
 }
 
-// Without Fair a free key is for whom comes first. From when a release arrives to when
-// whom it woke does is a round trip, here of a millisecond, and somebody new arrives in it
-// with a probability of 1-1/e: so the wait is over after e such windows on the average.
-// Who has been overtaken twice pauses before each further try, at random and for 100 ms at
-// the most, and is then like somebody new: of 60 seeds the worst took 0.3 s.
+// Without Fair the first to come takes a free key. Between the arrival of a release and that
+// of the waiter that it woke is a round trip, here of a millisecond, and a newcomer arrives
+// in it with a probability of 1-1/e: so the wait is over after e such windows on the
+// average. A waiter that has been overtaken twice pauses before each further try, at random
+// and for 100 ms at the most, and is then like a newcomer: of 60 seeds the worst took 0.3 s.
 func TestAcquireUnfairNewcomersDoNotStarveWaiters(t *testing.T) {
 	virtual.Crowded(t)
 	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
@@ -207,7 +208,7 @@ func TestAcquireFairBesideACrashedWaiter(t *testing.T) {
 	})
 }
 
-// Who waits may be of the same Redlock, which has one name in the queue.
+// The waiter may be of the same Redlock, which has one name in the queue.
 func TestAcquireFairKeepsNewcomersBehindTheirLocalQueue(t *testing.T) {
 	for d := range 20 {
 		virtual.Run(t, 3, redlock.Config{Fair: true}, func(b *virtual.Bed) {

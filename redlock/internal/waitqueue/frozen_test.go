@@ -25,8 +25,8 @@ func frozenWaiters(b *virtual.Bed, n int, cfg redlock.Config) *redlock.Lock {
 	return l
 }
 
-// Whoever is behind one that has frozen need not wait for its own look: its node tells it
-// that it is second, and it looks when the first one's second is over.
+// A waiter behind one that has frozen need not wait for its own look: its node tells it that
+// it is second, and it looks when the first one's second is over.
 func TestAcquireBehindOneFrozenWaiter(t *testing.T) {
 	for _, waited := range []time.Duration{100 * time.Millisecond, 3500 * time.Millisecond, 31 * time.Second} {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {

@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Case 20: who gives up leaves the queue of every node at once, wherever he stands in it,
-// and nobody else is asked for anything.
+// Case 20: a waiter that gives up leaves the queue of every node at once, wherever it stands
+// in it, and no other client is asked for anything.
 func TestAcquireThatGivesUpLeavesTheQueue(t *testing.T) {
 	for _, which := range [][]int{{0}, {2}, {4}, {1, 3}, {0, 1, 2, 3}, {4, 3, 2, 1, 0}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -55,8 +55,8 @@ func TestAcquireThatGivesUpLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// The place in the queue is the Redlock's: if the goroutine whose turn it was gives up,
-// the next has it, in front of others who came before him, and nothing is sent.
+// The queue entry is the Redlock's: if the goroutine whose turn it was gives up, the next
+// has it, in front of other clients that came before that goroutine, and nothing is sent.
 func TestAcquireInheritsTheQueueEntryOfItsRedlock(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -90,8 +90,8 @@ func TestAcquireInheritsTheQueueEntryOfItsRedlock(t *testing.T) {
 	})
 }
 
-// Whose context ends after he was woken and before he has the lock passes the wake on:
-// the next has it three ways later, whatever he was about when he left.
+// A waiter whose context ends after it was woken and before it has the lock passes the wake
+// on: the next has the lock three one-way delays later, in any phase of the first.
 func TestAcquireThatGivesUpWhenWokenWakesTheNext(t *testing.T) {
 	for d := time.Duration(0); d <= 45; d += 3 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -120,8 +120,8 @@ func TestAcquireThatGivesUpWhenWokenWakesTheNext(t *testing.T) {
 	}
 }
 
-// Case 20: who is gone without a word, connections and all, is skipped in the script that
-// would have woken him: PUBLISH tells that nobody listens. It costs the next no time.
+// Case 20: a waiter that is gone without a word, connections and all, is skipped in the
+// script that would have woken it: PUBLISH reports no subscriber. It costs the next no time.
 func TestReleaseSkipsAWaiterThatIsGone(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, dead, next := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -146,10 +146,10 @@ func TestReleaseSkipsAWaiterThatIsGone(t *testing.T) {
 	})
 }
 
-// Case 20: who hangs, or is cut off, with connections that look alive has a second to come
-// once woken. After that the place is lost, and who is next finds out by itself when it
-// looks: at the latest as long after as it has waited, or 15 s. If it keeps hanging, it
-// costs nobody anything any more.
+// Case 20: a waiter that hangs, or is cut off, with connections that look alive has a second
+// to come once woken. After that its queue entry is lost, and the next finds out by itself
+// when it looks: at the latest as long after as it has waited, or 15 s. If the first keeps
+// hanging, it costs the others nothing any more.
 func TestReleaseGivesAHungWaiterASecond(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, hung, next := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})

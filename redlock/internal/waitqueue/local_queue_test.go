@@ -59,7 +59,7 @@ func TestAcquireByAThousandGoroutines(t *testing.T) {
 	})
 }
 
-// While somebody else waits a turn is for one goroutine, and then it is his.
+// While another client waits a turn is for one goroutine, and then the key is that client's.
 func TestAcquireInALocalQueueLetsOthersIn(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})

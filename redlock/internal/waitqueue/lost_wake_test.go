@@ -26,7 +26,7 @@ func looks(after time.Duration) time.Duration {
 	return at
 }
 
-// Case 21: whatever is lost, who waits has the lock by looking.
+// Case 21: with any wake-up lost, a waiter gets the lock by looking.
 func TestAcquireWithoutItsWakeTakesLonger(t *testing.T) {
 	for _, after := range []time.Duration{500, 1500, 3500, 7500, 20000, 100000} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -134,8 +134,8 @@ func TestAcquireRestoresABrokenSubscription(t *testing.T) {
 	})
 }
 
-// What is said while it is broken is lost, and PUBLISH counts nobody: the place is gone,
-// and asked for again it tells that the key is free.
+// A message that is sent while the connection is broken is lost, and PUBLISH counts no
+// subscriber. The queue entry is gone, and asking for it again reports that the key is free.
 func TestAcquireWhenASubscriptionBreaksDuringTheRelease(t *testing.T) {
 	for _, broken := range [][]int{{0, 1, 2, 3, 4}, {0, 1, 2}, {3, 4}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {

@@ -162,8 +162,8 @@ func TestAcquireWhileAMajorityIsGone(t *testing.T) {
 	})
 }
 
-// A node in quarantine wakes nobody, and its votes do not count; whoever waits has the lock
-// when the quarantine ends, and asks for little until then.
+// A node in quarantine wakes nobody, and its votes do not count. A waiter has the lock when
+// the quarantine ends, and asks for little until then.
 func TestAcquireWaitsForTheEndOfAQuarantine(t *testing.T) {
 	for _, cfg := range []redlock.Config{virtual.Guarded, {RestartGuard: virtual.GuardFor, Fencing: true}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {

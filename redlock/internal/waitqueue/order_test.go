@@ -79,7 +79,7 @@ func TestAcquireWithAClockThatIsBehindOvertakesOnce(t *testing.T) {
 	}
 }
 
-// Whatever the clocks of three who take the lock again and again, who comes then has it
+// With any clocks of three clients that take the lock again and again, a newcomer has it
 // after each of them has had it twice, at the most.
 func TestAcquireStarvesNoWaiterWithWrongClocks(t *testing.T) {
 	virtual.Crowded(t)
@@ -119,8 +119,8 @@ func TestAcquireStarvesNoWaiterWithWrongClocks(t *testing.T) {
 	}
 }
 
-// Who learns that its clock is behind goes behind those who are there already, by a ticket
-// of its own: equal ones would be in the order of random names.
+// A client that learns that its clock is behind goes behind those that are there already, by
+// a ticket of its own: equal ones would be in the order of random names.
 func TestAcquireRaisesItsTicketAboveTheTail(t *testing.T) {
 	for range 5 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -183,9 +183,9 @@ func TestAcquireTakesTurnsHoweverWrongTheClocks(t *testing.T) {
 	}
 }
 
-// Scores that are no tickets, and members that are nobody, are skipped, whatever they are.
-// They hide the tickets below them from nobody: a clock that is behind finds out. One that
-// a node cannot tell has a second, as any has.
+// Scores that are no tickets, and members that are no client, are skipped. They do not hide
+// the tickets below them: a client whose clock is behind finds out. A member that a node
+// cannot tell from a client has a second, as any has.
 func TestAcquireWithGarbageInTheQueue(t *testing.T) {
 	inf := math.Inf(1)
 	for name, score := range map[string]float64{

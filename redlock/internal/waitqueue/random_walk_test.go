@@ -36,7 +36,7 @@ func invariant(b *virtual.Bed, keys []string, step int) {
 
 // walk has five Redlocks take, release and give up three keys as a seed says, on links that
 // take up to jitter. It checks after every step that no key has two holders and that the
-// nodes' books are in order, and in the end that everybody has had his turn.
+// nodes' queues are in order, and in the end that each Redlock has had its turn.
 func walk(b *virtual.Bed, seed uint64, jitter time.Duration, cfg redlock.Config) {
 	random := rand.New(rand.NewPCG(seed, 7))
 	keys := []string{"a", "b", "c"}

@@ -10,9 +10,10 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Five who want a free key at the same instant split the nodes between them, and nobody
-// has a majority. No random pause separates them: all are in the queues by then, who is
-// first is woken by those who give back, and has the lock a few round trips later.
+// Five clients that want a free key at the same instant split the nodes between them, and
+// none has a majority. No random pause separates them: all are in the queues by then. The
+// first is woken by those that give back their grants, and has the lock a few round trips
+// later.
 func TestAcquireEndsASplitVoteByRule(t *testing.T) {
 	virtual.Crowded(t)
 	worst := time.Duration(0)

@@ -30,9 +30,9 @@ func published(b *virtual.Bed, i int) *atomic.Int32 {
 	return n
 }
 
-// A hand-over takes two round trips, one to release and wake and one to try, and about
-// twice as many commands as there are nodes. Who is not first is neither woken nor asks. The
-// second is told that it is, for the case that the first is dead.
+// A hand-over takes two round trips, one to release and wake and one to try, and about twice
+// as many commands as there are nodes. A waiter that is not first is neither woken nor asks.
+// The second is told that it is, for the case that the first is dead.
 func TestReleaseWakesTheFirstInTheQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(5, redlock.Config{})
@@ -118,7 +118,7 @@ func TestAcquireAloneMakesNoQueue(t *testing.T) {
 	})
 }
 
-// Who waits is in the queue of every node as long as it waits, and who waits for half an
+// A waiter is in the queue of every node for as long as it waits. One that waits for half an
 // hour asks for little: a look now and then, and whether the connections live.
 func TestAcquireKeepsItsQueueEntryWhileItWaits(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
