@@ -241,7 +241,7 @@ func TestForceReleaseWithoutAQuorum(t *testing.T) {
 	})
 }
 
-// The writer of a key that does not expire may use its value again, so it is deleted only
+// The writer of a key that does not expire may use its value again, so the nodes are asked
 // once.
 func TestForceReleaseDoesNotLieInWaitForAForeignValue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
