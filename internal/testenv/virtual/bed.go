@@ -20,7 +20,7 @@ import (
 type Bed struct {
 	*testing.T
 	Masters *redlocktest.Masters
-	Redlock *redlock.Redlock
+	Redlock *redlock.Redlock // on all masters, with the test's configuration
 }
 
 // Key and TTL are what tests lock that say nothing else.

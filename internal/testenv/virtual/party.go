@@ -21,8 +21,8 @@ import (
 type Party struct {
 	*redlock.Redlock
 	Bed   *Bed
-	Name  string
-	Paths []*redlocktest.Path
+	Name  string              // unique in the test binary
+	Paths []*redlocktest.Path // one to each master
 }
 
 var parties atomic.Int32 // for their names
@@ -67,10 +67,10 @@ func (b *Bed) ReadyParty(cfg redlock.Config) *Party {
 // Waiter is a call of Acquire that is under way.
 type Waiter struct {
 	*Party
-	Begun  time.Time
-	Cancel context.CancelFunc
-	Done   chan struct{} // closed in the end
-	Got    time.Time     // then: when it was
+	Begun  time.Time          // when Acquire was called
+	Cancel context.CancelFunc // ends the context of Acquire
+	Done   chan struct{}      // closed when Acquire has returned
+	Got    time.Time          // when Acquire returned; set before Done is closed, as are Lock and Err
 	Lock   *redlock.Lock
 	Err    error
 }

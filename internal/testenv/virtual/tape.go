@@ -11,17 +11,17 @@ import (
 
 // Command is a command that has been executed.
 type Command struct {
-	By   string // a party; empty: another client
-	Node int
-	What string // "try", "stand", "leave", "release", "extend", "inspect", "force" or the command's name
-	At   time.Time
+	By   string    // the party's name; empty for another client
+	Node int       // the number of the master
+	What string    // "try", "stand", "leave", "release", "extend", "inspect", "force" or the command's name
+	At   time.Time // when it was executed
 }
 
 // Tape records what is executed on all masters, without handshakes.
 type Tape struct {
 	mu   sync.Mutex
 	by   map[*redlocktest.Path]string
-	Sent []Command
+	Sent []Command // not to be read while commands are executed
 }
 
 // Record returns a tape of all that is sent from now on, under the names of the parties.
