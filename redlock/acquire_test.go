@@ -3,26 +3,28 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock"
 )
 
-const key, ttl = "orders", 10 * time.Second
-
-var ctx = context.Background()
-
-func TestAnUncontendedAcquisitionIsOnePlainSet(t *testing.T) {
-	virtually(t, 3, redlock.Config{KeyPrefix: "lock:"}, func(b *bed) {
-		l := b.acquire(key, ttl+400*time.Microsecond)
-		b.settle()
-		for _, m := range b.masters.All() {
+func TestAcquireUncontendedIsOnePlainSet(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{KeyPrefix: "lock:"}, func(b *virtual.Bed) {
+		l := b.Acquire(key, ttl+400*time.Microsecond)
+		b.Settle()
+		for _, m := range b.Masters.All() {
 			sent := m.Commands()
 			assert.Equal(t, []string{"SET", "lock:" + key, l.Value(), "nx", "px", "10000"}, sent[len(sent)-1])
 		}
@@ -33,12 +35,12 @@ func TestAnUncontendedAcquisitionIsOnePlainSet(t *testing.T) {
 
 // Step 4 of docs/algorithm.md: validity counts from before the first byte, on a
 // ttl that was cut to whole milliseconds first.
-func TestValidityCountsFromBeforeTheFirstByte(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.delay(30*time.Millisecond, 20*time.Millisecond)
+func TestAcquireCountsValidityFromBeforeTheFirstByte(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(30*time.Millisecond, 20*time.Millisecond)
 		start := time.Now()
-		l := b.acquire(key, ttl+999*time.Microsecond)
+		l := b.Acquire(key, ttl+999*time.Microsecond)
 		assert.Equal(t, 50*time.Millisecond, time.Since(start), "one round trip")
 		assert.Equal(t, start.Add(ttl-clock.DefaultDrift.Of(ttl)), l.Until())
 	})
@@ -46,32 +48,32 @@ func TestValidityCountsFromBeforeTheFirstByte(t *testing.T) {
 
 // Case 1: one hung node of three, or two of five, behind clients with default
 // options, costs nothing.
-func TestHungMinorityCostsNothing(t *testing.T) {
+func TestAcquireWithAHungMinorityCostsNothing(t *testing.T) {
 	for _, tc := range []struct {
 		n    int
 		hung []int
 	}{{3, []int{1}}, {5, []int{0, 4}}, {4, []int{2}}, {7, []int{0, 3, 6}}} {
-		virtually(t, tc.n, redlock.Config{}, func(b *bed) {
-			b.warm()
-			b.delay(time.Millisecond, time.Millisecond)
-			b.stall(tc.hung...)
+		virtual.Run(t, tc.n, redlock.Config{}, func(b *virtual.Bed) {
+			b.Warm()
+			b.Delay(time.Millisecond, time.Millisecond)
+			b.Stall(tc.hung...)
 			for range 20 { // from the first operation on, and with a connection that gave up too
 				var l *redlock.Lock
-				assert.Equal(t, 2*time.Millisecond, took(func() { l = b.acquire(key, ttl) }))
-				assert.Equal(t, 2*time.Millisecond, took(func() { assert.NoError(t, l.Extend(ctx, ttl)) }))
-				assert.Equal(t, 2*time.Millisecond, took(func() { assert.NoError(t, l.Release(ctx)) }))
+				assert.Equal(t, 2*time.Millisecond, virtual.Took(func() { l = b.Acquire(key, ttl) }))
+				assert.Equal(t, 2*time.Millisecond, virtual.Took(func() { assert.NoError(t, l.Extend(ctx, ttl)) }))
+				assert.Equal(t, 2*time.Millisecond, virtual.Took(func() { assert.NoError(t, l.Release(ctx)) }))
 				time.Sleep(100 * time.Millisecond)
 			}
 		})
 	}
 }
 
-func TestHungMajorityIsNoQuorumWithinTheNodeTimeout(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire("held", ttl)
-		b.stall(0, 1, 2)
+func TestAcquireWithAHungMajorityIsNoQuorumWithinTheNodeTimeout(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire("held", ttl)
+		b.Stall(0, 1, 2)
 		var err error
-		assert.Equal(t, nodeTimeout, took(func() { _, err = b.lock.TryAcquire(ctx, key, ttl) }))
+		assert.Equal(t, virtual.NodeTimeout, virtual.Took(func() { _, err = b.Redlock.TryAcquire(ctx, key, ttl) }))
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		assert.NotErrorIs(t, err, redlock.ErrHeld)
 		assert.NotErrorIs(t, err, context.DeadlineExceeded, "not the caller's deadline")
@@ -82,29 +84,29 @@ func TestHungMajorityIsNoQuorumWithinTheNodeTimeout(t *testing.T) {
 		assert.Equal(t, 3, failed.Need)
 		assert.Equal(t, 2, failed.Granted)
 		require.Len(t, failed.Nodes, 3)
-		assert.Equal(t, b.masters.Master(0).Addr(), failed.Nodes[0].Addr)
+		assert.Equal(t, b.Masters.Master(0).Addr(), failed.Nodes[0].Addr)
 		assert.EqualError(t, failed.Nodes[0].Err, "no answer within 200ms")
 
-		assert.Equal(t, nodeTimeout, took(func() { err = l.Extend(ctx, ttl) }))
+		assert.Equal(t, virtual.NodeTimeout, virtual.Took(func() { err = l.Extend(ctx, ttl) }))
 		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.Equal(t, nodeTimeout, took(func() { err = l.Release(ctx) }))
+		assert.Equal(t, virtual.NodeTimeout, virtual.Took(func() { err = l.Release(ctx) }))
 		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
 
 		for i := range 3 {
-			b.masters.Master(i).Resume()
+			b.Masters.Master(i).Resume()
 		}
 		time.Sleep(3 * time.Second)
-		assert.Empty(t, b.has(key), "the SETs were executed late, and cleaned up after")
-		assert.Empty(t, b.has("held"))
+		assert.Empty(t, b.Has(key), "the SETs were executed late, and cleaned up after")
+		assert.Empty(t, b.Has("held"))
 	})
 }
 
 // Case 16: redsync scaled its timeout from the ttl and waited half an hour.
-func TestTheNodeTimeoutDoesNotGrowWithTheTtl(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.stall(0, 1)
-		assert.Equal(t, nodeTimeout, took(func() {
-			_, err := b.lock.TryAcquire(ctx, key, 10*time.Hour)
+func TestAcquireNodeTimeoutDoesNotGrowWithTheTTL(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Stall(0, 1)
+		assert.Equal(t, virtual.NodeTimeout, virtual.Took(func() {
+			_, err := b.Redlock.TryAcquire(ctx, key, 10*time.Hour)
 			assert.ErrorIs(t, err, redlock.ErrNoQuorum)
 		}))
 	})
@@ -112,240 +114,240 @@ func TestTheNodeTimeoutDoesNotGrowWithTheTtl(t *testing.T) {
 
 // Case 2: redsync cleaned up with the context that had been cancelled, and left
 // its keys for their whole ttl.
-func TestCancelledMidAcquireLeavesNothing(t *testing.T) {
+func TestAcquireCancelledInTheMiddleLeavesNothing(t *testing.T) {
 	for _, at := range []time.Duration{1, 10, 39, 41, 79} {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
-			b.warm()
-			b.delay(40*time.Millisecond, 40*time.Millisecond)
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			b.Warm()
+			b.Delay(40*time.Millisecond, 40*time.Millisecond)
 			c, cancel := context.WithCancelCause(ctx)
 			why := errors.New("shutting down")
 			time.AfterFunc(at*time.Millisecond, func() { cancel(why) })
 			var err error
-			assert.Equal(t, at*time.Millisecond, took(func() { _, err = b.lock.TryAcquire(c, key, time.Hour) }))
+			assert.Equal(t, at*time.Millisecond, virtual.Took(func() { _, err = b.Redlock.TryAcquire(c, key, time.Hour) }))
 			assert.ErrorIs(t, err, why)
 			assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
 			assert.NotErrorIs(t, err, redlock.ErrHeld)
 			time.Sleep(time.Second)
-			assert.Empty(t, b.has(key))
+			assert.Empty(t, b.Has(key))
 		})
 	}
 }
 
-func TestACancelledContextAsksNobody(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
+func TestAcquireWithACancelledContextAsksNoNode(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		c, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err := b.lock.TryAcquire(c, key, ttl)
+		_, err := b.Redlock.TryAcquire(c, key, ttl)
 		assert.ErrorIs(t, err, context.Canceled)
-		_, err = b.lock.Acquire(c, key, ttl)
+		_, err = b.Redlock.Acquire(c, key, ttl)
 		assert.ErrorIs(t, err, context.Canceled)
-		b.settle()
-		assert.Empty(t, b.commands(0))
+		b.Settle()
+		assert.Empty(t, b.Commands(0))
 	})
 }
 
 // Case 4: bytes that are delayed past the timeout; the release must not come
 // before the SET and leave it for the ttl.
-func TestALateSetIsTakenBack(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
+func TestAcquireDeletesTheKeyOfALateSet(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
 		for i := range 3 {
-			b.masters.Master(i).Delay(700*time.Millisecond, 0)
+			b.Masters.Master(i).Delay(700*time.Millisecond, 0)
 		}
-		_, err := b.lock.TryAcquire(ctx, key, time.Hour)
+		_, err := b.Redlock.TryAcquire(ctx, key, time.Hour)
 		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
 		time.Sleep(300 * time.Millisecond)
-		assert.Empty(t, b.has(key), "not there yet")
+		assert.Empty(t, b.Has(key), "not there yet")
 		time.Sleep(5 * time.Second)
-		assert.Empty(t, b.has(key), "not any more")
-		assert.Equal(t, []string{"SET", "EVALSHA"}, b.commands(0))
+		assert.Empty(t, b.Has(key), "not any more")
+		assert.Equal(t, []string{"SET", "EVALSHA"}, b.Commands(0))
 	})
 }
 
-func TestALateGrantBelongsToTheLockAndIsReleasedWithIt(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.masters.Master(4).Delay(500*time.Millisecond, 0)
-		l := b.acquire(key, time.Hour)
+func TestReleaseIncludesALateGrant(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Masters.Master(4).Delay(500*time.Millisecond, 0)
+		l := b.Acquire(key, time.Hour)
 		time.Sleep(time.Second)
-		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key))
+		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.Has(key))
 		require.NoError(t, l.Release(ctx))
 		time.Sleep(time.Second)
-		assert.Empty(t, b.has(key))
+		assert.Empty(t, b.Has(key))
 	})
 }
 
 // Case 5: the SET is applied, its reply is lost, a client library sends it again,
 // and our own key reads as somebody else's.
-func TestALostReplyIsAFailureAndIsCleanedUp(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
+func TestAcquireWhoseReplyIsLostFailsAndCleansUp(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
 		for i := range 3 {
-			b.masters.Master(i).LoseReplies(1)
+			b.Masters.Master(i).LoseReplies(1)
 		}
 		var err error
-		assert.Zero(t, took(func() { _, err = b.lock.TryAcquire(ctx, key, time.Hour) }), "no retry behind our back")
+		assert.Zero(t, virtual.Took(func() { _, err = b.Redlock.TryAcquire(ctx, key, time.Hour) }), "no retry behind our back")
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		assert.NotErrorIs(t, err, redlock.ErrHeld)
 		time.Sleep(time.Second)
-		assert.Empty(t, b.has(key))
-		sent := b.commands(0)
+		assert.Empty(t, b.Has(key))
+		sent := b.Commands(0)
 		assert.Equal(t, "SET", sent[0])
 		assert.NotContains(t, sent[1:], "SET", "once on the wire")
 
-		b.masters.Master(0).LoseReplies(1)
-		b.masters.Master(1).LoseReplies(1)
-		l := b.acquire(key, time.Hour)
+		b.Masters.Master(0).LoseReplies(1)
+		b.Masters.Master(1).LoseReplies(1)
+		l := b.Acquire(key, time.Hour)
 		require.NoError(t, l.Release(ctx))
 		time.Sleep(time.Second)
-		assert.Empty(t, b.has(key))
+		assert.Empty(t, b.Has(key))
 	})
 }
 
 // Case 6: node-redlock handed out a lock with −306 ms of validity.
-func TestALockThatExpiredOnArrivalIsNotHandedOut(t *testing.T) {
-	virtually(t, 5, redlock.Config{NodeTimeout: time.Second}, func(b *bed) {
-		b.warm()
-		b.delay(0, 600*time.Millisecond)
-		_, err := b.lock.TryAcquire(ctx, key, 300*time.Millisecond)
+func TestAcquireReturnsNoLockThatExpiredOnArrival(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Second}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(0, 600*time.Millisecond)
+		_, err := b.Redlock.TryAcquire(ctx, key, 300*time.Millisecond)
 		require.ErrorIs(t, err, redlock.ErrExpired)
 		assert.NotErrorIs(t, err, redlock.ErrHeld)
-		assert.Empty(t, b.has(key))
+		assert.Empty(t, b.Has(key))
 
 		time.Sleep(2 * time.Second)
 		// 590 ms of a ttl of 600 ms are gone, and the drift takes 8 more: 2 are
 		// left. With three milliseconds less of ttl, none are.
-		b.delay(0, 590*time.Millisecond)
-		l := b.acquire("just", 600*time.Millisecond)
+		b.Delay(0, 590*time.Millisecond)
+		l := b.Acquire("just", 600*time.Millisecond)
 		assert.Equal(t, 2*time.Millisecond, time.Until(l.Until()))
-		_, err = b.lock.TryAcquire(ctx, "not", 597*time.Millisecond)
+		_, err = b.Redlock.TryAcquire(ctx, "not", 597*time.Millisecond)
 		assert.ErrorIs(t, err, redlock.ErrExpired)
 	})
 }
 
 // Won, but too late: what still queues for a busy node must not be sent after.
-func TestWhatWasNotSentIsWithdrawn(t *testing.T) {
-	virtually(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *bed) {
-		b.warm()
-		b.delay(0, 600*time.Millisecond)
-		b.masters.Master(4).Delay(0, 3*time.Second)
-		go func() { _, _ = b.lock.TryAcquire(ctx, "first", time.Hour) }()
-		b.settle()
-		_, err := b.lock.TryAcquire(ctx, key, 300*time.Millisecond) // the lanes are busy: it queues
+func TestAcquireWithdrawsCommandsThatWereNotSent(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(0, 600*time.Millisecond)
+		b.Masters.Master(4).Delay(0, 3*time.Second)
+		go func() { _, _ = b.Redlock.TryAcquire(ctx, "first", time.Hour) }()
+		b.Settle()
+		_, err := b.Redlock.TryAcquire(ctx, key, 300*time.Millisecond) // the lanes are busy: it queues
 		require.ErrorIs(t, err, redlock.ErrExpired)
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, []string{"SET"}, b.commands(4))
-		assert.Empty(t, b.has(key))
+		assert.Equal(t, []string{"SET"}, b.Commands(4))
+		assert.Empty(t, b.Has(key))
 	})
 }
 
 // Case 9: redlock-py raised on a 2-of-3 quorum and leaked both keys.
-func TestAFailedMinorityIsNoFailure(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.masters.Kill(1)
+func TestAcquireWithAFailedMinoritySucceeds(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Masters.Kill(1)
 		for range 3 {
-			l := b.acquire(key, ttl)
-			b.settle()
-			assert.Equal(t, []int{0, 2}, b.has(key))
+			l := b.Acquire(key, ttl)
+			b.Settle()
+			assert.Equal(t, []int{0, 2}, b.Has(key))
 			require.NoError(t, l.Extend(ctx, ttl))
 			require.NoError(t, l.Release(ctx))
-			assert.Empty(t, b.has(key))
+			assert.Empty(t, b.Has(key))
 		}
 	})
 }
 
 // Case 7: node-redlock never resolved with 1 of 2 or 2 of 4 nodes up.
-func TestEvenNumbersOfNodes(t *testing.T) {
+func TestAcquireOnAnEvenNumberOfNodes(t *testing.T) {
 	for n, tolerates := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 6: 2, 7: 3} {
-		virtually(t, n, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) {
 			for down := range n {
 				if down > tolerates {
-					_, err := b.lock.TryAcquire(ctx, key, ttl)
+					_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 					assert.ErrorIs(t, err, redlock.ErrNoQuorum, "%d of %d down", down, n)
 				} else {
-					l := b.acquire(key, ttl)
+					l := b.Acquire(key, ttl)
 					require.NoError(t, l.Release(ctx), "%d of %d down", down, n)
 				}
-				b.settle()
-				assert.Empty(t, b.has(key))
-				b.masters.Kill(down)
+				b.Settle()
+				assert.Empty(t, b.Has(key))
+				b.Masters.Kill(down)
 			}
 		})
 	}
 }
 
-// A refused dial hides behind five tries of go-redis' default client; who waits
-// for a majority is told at once.
-func TestRefusedConnectionsAreKnownAtOnce(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.masters.Kill(0, 1, 2)
+// A refused dial hides behind five tries of go-redis' default client. A caller that waits
+// for a majority hears of it at once.
+func TestAcquireKnowsRefusedConnectionsAtOnce(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Masters.Kill(0, 1, 2)
 		for range 10 {
 			var err error
-			assert.Zero(t, took(func() { _, err = b.lock.TryAcquire(ctx, key, ttl) }))
+			assert.Zero(t, virtual.Took(func() { _, err = b.Redlock.TryAcquire(ctx, key, ttl) }))
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			assert.Contains(t, text(err), "refused")
-			assert.Empty(t, b.has(key), "on return nothing is left on the survivors")
+			assert.Contains(t, fmt.Sprint(err), "refused")
+			assert.Empty(t, b.Has(key), "on return nothing is left on the survivors")
 			time.Sleep(30 * time.Millisecond)
 		}
-		require.NoError(t, b.masters.Restart(0, 1, 2))
+		require.NoError(t, b.Masters.Restart(0, 1, 2))
 		time.Sleep(2 * time.Second) // go-redis remembers failed dials for up to one
-		require.NoError(t, b.acquire(key, ttl).Release(ctx))
+		require.NoError(t, b.Acquire(key, ttl).Release(ctx))
 	})
 }
 
-func TestHeldIsHeld(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		other := b.client(redlock.Config{})
-		l := b.acquire(key, ttl)
-		b.settle()
+func TestAcquireOfAHeldKey(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		other := b.NewRedlock(redlock.Config{})
+		l := b.Acquire(key, ttl)
+		b.Settle()
 		for i := range 5 {
-			assert.Equal(t, []string{"SET"}, b.commands(i))
+			assert.Equal(t, []string{"SET"}, b.Commands(i))
 		}
 		_, err := other.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.NotContains(t, text(err), l.Value())
-		b.settle()
+		assert.NotContains(t, fmt.Sprint(err), l.Value())
+		b.Settle()
 		for i := range 5 {
-			if sent := b.commands(i); len(sent) > 0 { // asked before it was decided
+			if sent := b.Commands(i); len(sent) > 0 { // asked before it was decided
 				assert.Len(t, sent, 2, "one command, and one for its clean-up")
 				assert.Equal(t, "SET", sent[0])
 				assert.Contains(t, sent[1], "EVAL")
 			}
 		}
-		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key), "nobody else's key was touched")
+		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.Has(key), "nobody else's key was touched")
 		require.NoError(t, l.Release(ctx))
 	})
 }
 
-func TestAKeyOfAnotherTypeIsSomebodyElses(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		for _, m := range b.masters.All() {
+func TestAcquireOfAKeyOfAnotherTypeIsHeld(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		for _, m := range b.Masters.All() {
 			_, err := m.Miniredis().Lpush(key, "x")
 			require.NoError(t, err)
 		}
-		_, err := b.lock.TryAcquire(ctx, key, ttl)
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 		assert.ErrorIs(t, err, redlock.ErrHeld)
 		c, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		_, err = b.lock.Acquire(c, key, ttl)
+		_, err = b.Redlock.Acquire(c, key, ttl)
 		assert.ErrorIs(t, err, redlock.ErrHeld)
-		assert.Equal(t, []int{0, 1, 2}, b.has(key))
+		assert.Equal(t, []int{0, 1, 2}, b.Has(key))
 	})
 }
 
-func TestTraceTellsEveryNodesPart(t *testing.T) {
+func TestTraceReportsEveryNode(t *testing.T) {
 	traces := make(chan redlock.Trace, 10)
-	virtually(t, 3, redlock.Config{Trace: func(tr redlock.Trace) { traces <- tr }}, func(b *bed) {
-		b.warm()
+	virtual.Run(t, 3, redlock.Config{Trace: func(tr redlock.Trace) { traces <- tr }}, func(b *virtual.Bed) {
+		b.Warm()
 		for range 3 {
 			<-traces
 		}
-		b.masters.Master(0).Delay(3*time.Millisecond, 0)
-		b.masters.Master(1).Delay(2*time.Millisecond, 0)
-		b.steal(key, ttl, 2)
-		b.acquire(key, ttl)
+		b.Masters.Master(0).Delay(3*time.Millisecond, 0)
+		b.Masters.Master(1).Delay(2*time.Millisecond, 0)
+		b.Steal(key, ttl, 2)
+		b.Acquire(key, ttl)
 		tr := <-traces
 		assert.Equal(t, "acquire", tr.Op)
 		assert.Equal(t, quorum.Won, tr.Outcome)
@@ -353,7 +355,7 @@ func TestTraceTellsEveryNodesPart(t *testing.T) {
 		assert.Equal(t, 2, tr.Need)
 		assert.Equal(t, 3*time.Millisecond, tr.Elapsed)
 		require.Len(t, tr.Nodes, 3)
-		assert.Equal(t, redlock.NodeTrace{Addr: b.masters.Master(0).Addr(), Vote: quorum.Granted, Latency: 3 * time.Millisecond}, tr.Nodes[0])
+		assert.Equal(t, redlock.NodeTrace{Addr: b.Masters.Master(0).Addr(), Vote: quorum.Granted, Latency: 3 * time.Millisecond}, tr.Nodes[0])
 		assert.Equal(t, quorum.Refused, tr.Nodes[2].Vote)
 		assert.Error(t, tr.Nodes[2].Err)
 	})
@@ -361,13 +363,49 @@ func TestTraceTellsEveryNodesPart(t *testing.T) {
 
 // A Cluster node behind a plain client answers where the key is. That is an answer,
 // and says what to do.
-func TestAClusterBehindAPlainClientIsNamed(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
-		b.warm()
-		b.masters.Master(0).Miniredis().SetError("MOVED 1 10.0.0.9:6379")
-		_, err := b.lock.TryAcquire(context.Background(), "k", time.Second)
+func TestAcquireNamesAClusterBehindAPlainClient(t *testing.T) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Masters.Master(0).Miniredis().SetError("MOVED 1 10.0.0.9:6379")
+		_, err := b.Redlock.TryAcquire(context.Background(), "k", time.Second)
 		require.ErrorIs(b, err, redlock.ErrNoQuorum)
 		assert.ErrorContains(b, err, "ClusterClient")
-		b.masters.Master(0).Miniredis().SetError("")
+		b.Masters.Master(0).Miniredis().SetError("")
 	})
+}
+
+// counted counts the bytes that are read of a source.
+type counted struct {
+	source io.Reader
+	n      atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.source.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// A cloned machine has what was read ahead, and would give its locks the same values.
+func TestAcquireReadsNoRandomBytesAhead(t *testing.T) {
+	values := func() (all []string) {
+		source := &counted{source: rand.NewChaCha8([32]byte{7})}
+		virtual.Run(t, 3, redlock.Config{Rand: source}, func(b *virtual.Bed) {
+			for range 3 {
+				before := source.n.Load()
+				l := b.Acquire(key, time.Second)
+				assert.Equal(t, before+16, source.n.Load(), "one value")
+				id, err := uuid.Parse(l.Value())
+				require.NoError(t, err)
+				assert.Equal(t, uuid.Version(4), id.Version())
+				assert.Equal(t, uuid.RFC4122, id.Variant())
+				all = append(all, l.Value())
+				require.NoError(t, l.Release(ctx))
+			}
+		})
+		return all
+	}
+	first := values()
+	assert.Equal(t, first, values(), "one seed, one run")
+	assert.NotEqual(t, first[0], first[1])
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-func TestCloseReleasesWhatIsHeld(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+func TestCloseReleasesHeldLocks(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		r, err := redlock.New(b.Masters.Clients(), redlock.Config{})
 		require.NoError(t, err)
 		var locks []*redlock.Lock
 		for _, k := range []string{"a", "b", "c"} {
@@ -27,7 +28,7 @@ func TestCloseReleasesWhatIsHeld(t *testing.T) {
 		}
 		require.NoError(t, r.Close())
 		for _, l := range locks {
-			assert.Empty(t, b.has(l.Key()))
+			assert.Empty(t, b.Has(l.Key()))
 			assert.Equal(t, redlock.ErrClosed, context.Cause(l.Context()))
 			assert.ErrorIs(t, l.Release(ctx), redlock.ErrClosed)
 			assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrClosed)
@@ -43,9 +44,9 @@ func TestCloseReleasesWhatIsHeld(t *testing.T) {
 }
 
 func TestCloseIsBoundedWhenNodesHang(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		var clients []redis.UniversalClient
-		for i, m := range b.masters.All() {
+		for i, m := range b.Masters.All() {
 			clients = append(clients, m.Client(func(o *redis.Options) {
 				o.ReadTimeout = []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 0}[i]
 			}))
@@ -55,20 +56,20 @@ func TestCloseIsBoundedWhenNodesHang(t *testing.T) {
 		l, err := r.TryAcquire(ctx, key, time.Hour)
 		require.NoError(t, err)
 		l.KeepAlive()
-		b.settle()
-		b.stall(0, 1, 2, 3)
-		assert.LessOrEqual(t, took(func() { require.NoError(t, r.Close()) }), nodeTimeout+5*time.Second, "go-redis' default")
+		b.Settle()
+		b.Stall(0, 1, 2, 3)
+		assert.LessOrEqual(t, virtual.Took(func() { require.NoError(t, r.Close()) }), virtual.NodeTimeout+5*time.Second, "go-redis' default")
 		assert.Equal(t, redlock.ErrClosed, context.Cause(l.Context()))
 		for i := range 4 {
-			b.masters.Master(i).Resume()
+			b.Masters.Master(i).Resume()
 		}
 	})
 }
 
 func TestCloseEndsWaits(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.steal(key, time.Hour, 0, 1, 2)
-		r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Steal(key, time.Hour, 0, 1, 2)
+		r, err := redlock.New(b.Masters.Clients(), redlock.Config{})
 		require.NoError(t, err)
 		waited := make(chan error, 2)
 		go func() { _, err := r.Acquire(ctx, key, ttl); waited <- err }()
@@ -83,19 +84,19 @@ func TestCloseEndsWaits(t *testing.T) {
 		for range 2 {
 			assert.ErrorIs(t, <-waited, redlock.ErrClosed)
 		}
-		b.settle()
-		assert.Empty(t, b.has("other"))
+		b.Settle()
+		assert.Empty(t, b.Has("other"))
 	})
 }
 
-// Whoever got its lock while Close began has it released, and whoever did not
-// leaves nothing.
+// A caller that got its lock while Close began has it released. One that did not leaves
+// nothing.
 func TestCloseRacesWithEverything(t *testing.T) {
 	for range 20 {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
-			r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+			r, err := redlock.New(b.Masters.Clients(), redlock.Config{})
 			require.NoError(t, err)
-			b.delay(time.Millisecond, 0) // or no time would ever pass
+			b.Delay(time.Millisecond, 0) // or no time would ever pass
 			const callers = 16
 			done := make(chan error, callers)
 			for i := range callers {
@@ -124,7 +125,7 @@ func TestCloseRacesWithEverything(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			for _, k := range []string{"a", "b", "c", "d"} {
-				assert.Empty(t, b.has(k))
+				assert.Empty(t, b.Has(k))
 			}
 		})
 	}
@@ -143,9 +144,9 @@ func TestOpenClosesItsClients(t *testing.T) {
 	}
 }
 
-func TestACallersClosedClientIsAFailedNode(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		clients := b.masters.Clients()
+func TestAcquireTakesAClosedClientForAFailedNode(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		clients := b.Masters.Clients()
 		r, err := redlock.New(clients, redlock.Config{})
 		require.NoError(t, err)
 		require.NoError(t, clients[0].Close())
@@ -160,13 +161,13 @@ func TestACallersClosedClientIsAFailedNode(t *testing.T) {
 }
 
 func TestReleaseDuringCloseEndsTheLock(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		r, err := redlock.New(b.masters.Clients(), redlock.Config{})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		r, err := redlock.New(b.Masters.Clients(), redlock.Config{})
 		require.NoError(t, err)
 		l, err := r.TryAcquire(ctx, key, time.Hour)
 		require.NoError(t, err)
-		b.settle()
-		b.delay(20*time.Millisecond, 20*time.Millisecond)
+		b.Settle()
+		b.Delay(20*time.Millisecond, 20*time.Millisecond)
 		go func() { _, _ = r.TryAcquire(ctx, "other", ttl) }() // Close waits for it
 		time.Sleep(time.Millisecond)
 		closed := make(chan struct{})
@@ -179,6 +180,6 @@ func TestReleaseDuringCloseEndsTheLock(t *testing.T) {
 		assert.Error(t, l.Context().Err(), "whatever Release returned")
 		<-closed
 		time.Sleep(time.Second)
-		assert.Empty(t, b.has(key))
+		assert.Empty(t, b.Has(key))
 	})
 }

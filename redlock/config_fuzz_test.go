@@ -209,12 +209,16 @@ func rational(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 // frozen is a clock on which no time passes.
 type frozen struct{}
 
-func (frozen) Now() time.Time                              { return time.Unix(0, 0) }
-func (frozen) NewTimer(time.Duration) clock.Timer          { return never{} }
+func (frozen) Now() time.Time { return time.Unix(0, 0) }
+
+func (frozen) NewTimer(time.Duration) clock.Timer { return never{} }
+
 func (frozen) AfterFunc(time.Duration, func()) clock.Timer { return never{} }
 
 type never struct{}
 
-func (never) C() <-chan time.Time      { return nil }
+func (never) C() <-chan time.Time { return nil }
+
 func (never) Reset(time.Duration) bool { return true }
-func (never) Stop() bool               { return true }
+
+func (never) Stop() bool { return true }

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,21 +11,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/spy"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// force breaks what an inspection has seen, and asserts on which nodes that was.
-func (b *bed) force(i *redlock.Inspection, want ...int) {
+// forceRelease breaks the lock that an inspection has seen, and asserts on which nodes it was
+// deleted.
+func forceRelease(b *virtual.Bed, i *redlock.Inspection, want ...int) {
 	b.Helper()
-	deleted, err := b.lock.ForceRelease(ctx, i)
+	deleted, err := b.Redlock.ForceRelease(ctx, i)
 	require.NoError(b, err)
-	assert.Equal(b, b.addrs(want...), deleted)
-	b.settle()
+	assert.Equal(b, addrs(b, want...), deleted)
+	b.Settle()
 }
 
-func (b *bed) addrs(of ...int) (all []string) {
+func addrs(b *virtual.Bed, of ...int) (all []string) {
 	for _, i := range of {
-		all = append(all, b.masters.Master(i).Addr())
+		all = append(all, b.Masters.Master(i).Addr())
 	}
 	return all
 }
@@ -33,156 +37,156 @@ func (b *bed) addrs(of ...int) (all []string) {
 // first renewal, and its
 // fence stays: the token of the next is higher.
 func TestForceReleaseBreaksALock(t *testing.T) {
-	virtually(t, 3, redlock.Config{Fencing: true}, func(b *bed) {
-		holder := b.client(redlock.Config{Fencing: true})
-		l := b.take(holder)
+	virtual.Run(t, 3, redlock.Config{Fencing: true}, func(b *virtual.Bed) {
+		holder := b.NewRedlock(redlock.Config{Fencing: true})
+		l := b.Take(holder)
 		l.KeepAlive()
-		b.settle()
-		i := b.inspect(b.lock)
-		b.force(i, 0, 1, 2)
-		assert.Empty(b, b.has(key))
+		b.Settle()
+		i := inspect(b, b.Redlock)
+		forceRelease(b, i, 0, 1, 2)
+		assert.Empty(b, b.Has(key))
 		assert.NoError(b, l.Context().Err(), "it does not listen yet")
-		next := b.take(b.lock)
+		next := b.Take(b.Redlock)
 		assert.Greater(b, next.FencingToken(), l.FencingToken())
-		b.settle()
+		b.Settle()
 		time.Sleep(ttl/3 + time.Millisecond)
 		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
 		assert.ErrorIs(b, l.Release(ctx), redlock.ErrNotHeld)
-		b.settle()
-		b.force(i)
+		b.Settle()
+		forceRelease(b, i)
 		require.NoError(b, next.Release(ctx), "nothing of its was touched")
 	})
 }
 
-// Who is first in the queue is woken as by the holder's own release.
+// The first in the queue is woken as by the holder's own release.
 func TestForceReleaseWakesTheNext(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		dead := b.ready(redlock.Config{})
-		l := b.hold(dead, time.Hour)
-		queue := b.line(b.crowd(2, redlock.Config{}), key, 50*time.Millisecond)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		dead := b.ReadyParty(redlock.Config{})
+		l := b.Hold(dead, time.Hour)
+		queue := b.WaitInTurn(b.ReadyParties(2, redlock.Config{}), key, 50*time.Millisecond)
 		time.Sleep(time.Minute)
-		i := b.inspect(b.lock)
+		i := inspect(b, b.Redlock)
 		broken := time.Now()
-		b.force(i, 0, 1, 2, 3, 4)
-		next := queue[0].hold()
-		assert.Equal(b, broken, queue[0].got)
-		assert.False(b, queue[1].over())
-		b.release(next)
-		b.release(queue[1].hold())
+		forceRelease(b, i, 0, 1, 2, 3, 4)
+		next := queue[0].Hold()
+		assert.Equal(b, broken, queue[0].Got)
+		assert.False(b, queue[1].Over())
+		b.Release(next)
+		b.Release(queue[1].Hold())
 		_ = l.Release(ctx)
-		b.noQueues()
+		b.NoQueues()
 	})
 }
 
 // Between the look and the break the lock has changed hands: nothing is touched.
 func TestForceReleaseLeavesANewHolderAlone(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		one, other := b.client(redlock.Config{}), b.client(redlock.Config{})
-		first := b.take(one)
-		b.settle()
-		i := b.inspect(b.lock)
-		b.release(first)
-		second := b.take(other)
-		b.settle()
-		ends := b.redis(0).TTL(key)
-		b.force(i)
-		assert.Equal(b, []int{0, 1, 2}, b.has(key))
-		assert.Equal(b, ends, b.redis(0).TTL(key))
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		one, other := b.NewRedlock(redlock.Config{}), b.NewRedlock(redlock.Config{})
+		first := b.Take(one)
+		b.Settle()
+		i := inspect(b, b.Redlock)
+		b.Release(first)
+		second := b.Take(other)
+		b.Settle()
+		ends := b.Redis(0).TTL(key)
+		forceRelease(b, i)
+		assert.Equal(b, []int{0, 1, 2}, b.Has(key))
+		assert.Equal(b, ends, b.Redis(0).TTL(key))
 		require.NoError(b, second.Extend(ctx, ttl))
-		b.release(second)
+		b.Release(second)
 	})
 }
 
 // Where several have a part each of them goes, and what is of another type stays.
-func TestForceReleaseOfASplit(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.lay("ABBT-")
-		b.force(b.inspect(b.lock), 0, 1, 2)
-		assert.Equal(b, []int{3}, b.has(key))
+func TestForceReleaseOfASplitVote(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		lay(b, "ABBT-")
+		forceRelease(b, inspect(b, b.Redlock), 0, 1, 2)
+		assert.Equal(b, []int{3}, b.Has(key))
 	})
 }
 
-// What does not look like a lock stays, unless that is asked for: an empty value, one that
-// is no UUID, and one that does not expire.
+// A value that does not look like a lock stays, unless ForceRelease is asked to delete it:
+// an empty value, one that is no UUID, and one that does not expire.
 func TestForceReleaseOfAForeignKey(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.steal(key, time.Minute, 0)
-		require.NoError(b, b.redis(1).Set(key, laid("A")))
-		require.NoError(b, b.redis(2).Set(key, ""))
-		b.commands(0)
-		i := b.inspect(b.lock)
-		b.commands(0)
-		deleted, err := b.lock.ForceRelease(ctx, i)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Steal(key, time.Minute, 0)
+		require.NoError(b, b.Redis(1).Set(key, laid("A")))
+		require.NoError(b, b.Redis(2).Set(key, ""))
+		b.Commands(0)
+		i := inspect(b, b.Redlock)
+		b.Commands(0)
+		deleted, err := b.Redlock.ForceRelease(ctx, i)
 		assert.Empty(b, deleted)
 		assert.ErrorIs(b, err, redlock.ErrForeign)
 		assert.EqualError(b, err, `redlock: force release "orders": not a lock of this library: on `+i.Nodes[0].Addr+` its value is no UUID`)
-		assert.Empty(b, b.commands(0), "nobody was asked")
-		assert.Equal(b, []int{0, 1, 2}, b.has(key))
+		assert.Empty(b, b.Commands(0), "nobody was asked")
+		assert.Equal(b, []int{0, 1, 2}, b.Has(key))
 
-		deleted, err = b.lock.ForceReleaseForeign(ctx, i)
+		deleted, err = b.Redlock.ForceReleaseForeign(ctx, i)
 		require.NoError(b, err)
-		assert.Equal(b, b.addrs(0, 1, 2), deleted)
-		assert.Empty(b, b.has(key))
+		assert.Equal(b, addrs(b, 0, 1, 2), deleted)
+		assert.Empty(b, b.Has(key))
 	})
 }
 
 // Each node is judged by what it has: locks go, and what is beside them stays.
 func TestForceReleaseOfALockBesideAForeignKey(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.lay("AAA--")
-		b.steal(key, time.Minute, 3)
-		b.force(b.inspect(b.lock), 0, 1, 2)
-		assert.Equal(b, []int{3}, b.has(key))
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		lay(b, "AAA--")
+		b.Steal(key, time.Minute, 3)
+		forceRelease(b, inspect(b, b.Redlock), 0, 1, 2)
+		assert.Equal(b, []int{3}, b.Has(key))
 	})
 }
 
 // The node itself looks whether the key expires, when it deletes it.
 func TestForceReleaseOfAKeyThatWasMadeToStay(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.lay("AAA")
-		i := b.inspect(b.lock)
-		require.NoError(b, b.redis(1).Set(key, laid("A")))
-		b.force(i, 0, 2)
-		assert.Equal(b, []int{1}, b.has(key))
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		lay(b, "AAA")
+		i := inspect(b, b.Redlock)
+		require.NoError(b, b.Redis(1).Set(key, laid("A")))
+		forceRelease(b, i, 0, 2)
+		assert.Equal(b, []int{1}, b.Has(key))
 	})
 }
 
 // A key of another type stays whatever is asked for.
 func TestForceReleaseOfAnotherType(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
-		b.lay("T")
-		i := b.inspect(b.lock)
-		for _, release := range []func(context.Context, *redlock.Inspection) ([]string, error){b.lock.ForceRelease, b.lock.ForceReleaseForeign} {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		lay(b, "T")
+		i := inspect(b, b.Redlock)
+		for _, release := range []func(context.Context, *redlock.Inspection) ([]string, error){b.Redlock.ForceRelease, b.Redlock.ForceReleaseForeign} {
 			deleted, err := release(ctx, i)
 			assert.Empty(b, deleted)
 			assert.ErrorIs(b, err, redlock.ErrForeign)
 			assert.ErrorContains(b, err, "it is a list")
-			assert.Equal(b, []int{0}, b.has(key))
+			assert.Equal(b, []int{0}, b.Has(key))
 		}
 	})
 }
 
 func TestForceReleaseOfAFreeKey(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		i := b.inspect(b.lock)
-		b.commands(0)
-		b.force(i)
-		assert.Empty(b, b.commands(0), "there is nothing to ask for")
-		l := b.acquire(key, ttl)
-		b.settle()
-		b.force(i)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		i := inspect(b, b.Redlock)
+		b.Commands(0)
+		forceRelease(b, i)
+		assert.Empty(b, b.Commands(0), "there is nothing to ask for")
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		forceRelease(b, i)
 		require.NoError(b, l.Release(ctx), "it was not seen")
 	})
 }
 
-// What expired meanwhile is gone all the same.
+// A key that expired meanwhile is gone all the same.
 func TestForceReleaseOfAnExpiredLock(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Second)
-		b.settle()
-		i := b.inspect(b.lock)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
+		b.Settle()
+		i := inspect(b, b.Redlock)
 		time.Sleep(2 * time.Second)
-		b.force(i)
+		forceRelease(b, i)
 		assert.ErrorIs(b, l.Release(ctx), redlock.ErrExpired)
 	})
 }
@@ -190,34 +194,34 @@ func TestForceReleaseOfAnExpiredLock(t *testing.T) {
 // A minority that is silent is asked again when it answers, also where it was silent
 // for the inspection.
 func TestForceReleaseReachesASilentMinorityLater(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Minute)
-		b.settle()
-		b.stall(1)
-		i := b.inspect(b.lock)
-		b.masters.Kill(4)
-		b.force(i, 0, 2, 3)
-		assert.Equal(b, []int{1, 4}, b.has(key))
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Minute)
+		b.Settle()
+		b.Stall(1)
+		i := inspect(b, b.Redlock)
+		b.Masters.Kill(4)
+		forceRelease(b, i, 0, 2, 3)
+		assert.Equal(b, []int{1, 4}, b.Has(key))
 		time.Sleep(10 * time.Second)
-		b.masters.Master(1).Resume()
-		require.NoError(b, b.masters.Restart(4))
+		b.Masters.Master(1).Resume()
+		require.NoError(b, b.Masters.Restart(4))
 		time.Sleep(2 * time.Second)
-		assert.Empty(b, b.has(key))
+		assert.Empty(b, b.Has(key))
 		assert.ErrorIs(b, l.Release(ctx), redlock.ErrNotHeld)
 	})
 }
 
 // Without a majority nobody can say that the lock is broken.
 func TestForceReleaseWithoutAQuorum(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Minute)
-		b.settle()
-		i := b.inspect(b.lock)
-		b.stall(0, 1, 2)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Minute)
+		b.Settle()
+		i := inspect(b, b.Redlock)
+		b.Stall(0, 1, 2)
 		start := time.Now()
-		deleted, err := b.lock.ForceRelease(ctx, i)
-		assert.Equal(b, nodeTimeout, time.Since(start))
-		assert.Equal(b, b.addrs(3, 4), deleted)
+		deleted, err := b.Redlock.ForceRelease(ctx, i)
+		assert.Equal(b, virtual.NodeTimeout, time.Since(start))
+		assert.Equal(b, addrs(b, 3, 4), deleted)
 		failed := (*redlock.QuorumError)(nil)
 		require.ErrorAs(b, err, &failed)
 		assert.ErrorIs(b, err, redlock.ErrNoQuorum)
@@ -225,82 +229,83 @@ func TestForceReleaseWithoutAQuorum(t *testing.T) {
 		assert.Equal(b, 2, failed.Granted)
 		assert.Equal(b, 3, failed.Need)
 		assert.Len(b, failed.Nodes, 3)
-		assert.NotContains(b, text(err), l.Value())
+		assert.NotContains(b, fmt.Sprint(err), l.Value())
 		for m := range 3 {
-			assert.Equal(b, b.masters.Master(m).Addr(), failed.Nodes[m].Addr)
+			assert.Equal(b, b.Masters.Master(m).Addr(), failed.Nodes[m].Addr)
 			assert.ErrorContains(b, failed.Nodes[m], "no answer within 200ms")
-			b.masters.Master(m).Resume()
+			b.Masters.Master(m).Resume()
 		}
 		time.Sleep(2 * time.Second)
-		assert.Empty(b, b.has(key), "the others are asked until they answer")
+		assert.Empty(b, b.Has(key), "the others are asked until they answer")
 		assert.ErrorIs(b, l.Release(ctx), redlock.ErrNotHeld)
 	})
 }
 
-// Who wrote a key that does not expire may use its value again: it is asked for once.
+// The writer of a key that does not expire may use its value again, so the nodes are asked
+// once.
 func TestForceReleaseDoesNotLieInWaitForAForeignValue(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		b.steal(key, 0, 0, 1, 2)
-		i := b.inspect(b.lock)
-		b.masters.Kill(2)
-		deleted, err := b.lock.ForceReleaseForeign(ctx, i)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Steal(key, 0, 0, 1, 2)
+		i := inspect(b, b.Redlock)
+		b.Masters.Kill(2)
+		deleted, err := b.Redlock.ForceReleaseForeign(ctx, i)
 		require.NoError(b, err)
-		assert.Equal(b, b.addrs(0, 1), deleted)
+		assert.Equal(b, addrs(b, 0, 1), deleted)
 		time.Sleep(time.Second)
-		require.NoError(b, b.masters.Restart(2))
+		require.NoError(b, b.Masters.Restart(2))
 		time.Sleep(time.Minute)
-		assert.Equal(b, []int{2}, b.has(key))
+		assert.Equal(b, []int{2}, b.Has(key))
 	})
 }
 
 func TestForceReleaseWhenTheContextEnds(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Minute)
-		b.settle()
-		i := b.inspect(b.lock)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Minute)
+		b.Settle()
+		i := inspect(b, b.Redlock)
 		why := errors.New("why")
 		gone, cancel := context.WithCancelCause(ctx)
 		cancel(why)
-		deleted, err := b.lock.ForceRelease(gone, i)
+		deleted, err := b.Redlock.ForceRelease(gone, i)
 		assert.Empty(b, deleted)
 		assert.EqualError(b, err, `redlock: force release "orders": why`)
 		assert.ErrorIs(b, err, why)
-		b.settle()
-		assert.Len(b, b.has(key), 3, "nobody was asked")
+		b.Settle()
+		assert.Len(b, b.Has(key), 3, "nobody was asked")
 
-		b.stall(0, 1)
+		b.Stall(0, 1)
 		soon, cancelled := context.WithTimeoutCause(ctx, 20*time.Millisecond, why)
 		defer cancelled()
-		assert.Equal(b, 20*time.Millisecond, took(func() { deleted, err = b.lock.ForceRelease(soon, i) }))
-		assert.Equal(b, b.addrs(2), deleted)
+		assert.Equal(b, 20*time.Millisecond, virtual.Took(func() { deleted, err = b.Redlock.ForceRelease(soon, i) }))
+		assert.Equal(b, addrs(b, 2), deleted)
 		assert.NotErrorIs(b, err, redlock.ErrNoQuorum)
 		assert.ErrorIs(b, err, why)
-		b.masters.Master(0).Resume()
-		b.masters.Master(1).Resume()
+		b.Masters.Master(0).Resume()
+		b.Masters.Master(1).Resume()
 		time.Sleep(time.Second)
-		assert.Empty(b, b.has(key))
+		assert.Empty(b, b.Has(key))
 		_ = l.Release(ctx)
 	})
 }
 
 // Values are no more to be seen of a release by force than of any other.
 func TestForceReleaseHidesTheValue(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
-		var said logbook
-		client := b.masters.Master(0).Client()
-		client.AddHook(after(func(cmd redis.Cmder) { _, _ = said.Write([]byte(cmd.String())) }))
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		var said spy.Log
+		client := b.Masters.Master(0).Client()
+		client.AddHook(spy.After(func(cmd redis.Cmder) { _, _ = said.Write([]byte(cmd.String())) }))
 		r, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, r.Close()) }()
-		l := b.acquire(key, time.Minute)
+		l := b.Acquire(key, time.Minute)
 		for range 2 {
 			i, err := r.Inspect(ctx, key)
 			require.NoError(b, err)
 			_, err = r.ForceRelease(ctx, i)
 			require.NoError(b, err)
 		}
-		assert.Positive(b, said.says("eval"))
-		assert.Zero(b, said.says(l.Value()))
+		assert.Positive(b, said.Says("eval"))
+		assert.Zero(b, said.Says(l.Value()))
 		_ = l.Release(ctx)
 	})
 }

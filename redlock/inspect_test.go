@@ -16,18 +16,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/spy"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
-func (b *bed) inspect(r *redlock.Redlock) *redlock.Inspection {
+func inspect(b *virtual.Bed, r *redlock.Redlock) *redlock.Inspection {
 	b.Helper()
 	i, err := r.Inspect(ctx, key)
 	require.NoError(b, err)
 	require.Equal(b, key, i.Key)
-	require.Equal(b, b.masters.Len()/2+1, i.Need)
-	require.Len(b, i.Nodes, b.masters.Len())
+	require.Equal(b, b.Masters.Len()/2+1, i.Need)
+	require.Len(b, i.Nodes, b.Masters.Len())
 	for n := range i.Nodes {
-		require.Equal(b, b.masters.Master(n).Addr(), i.Nodes[n].Addr)
+		require.Equal(b, b.Masters.Master(n).Addr(), i.Nodes[n].Addr)
 	}
 	return i
 }
@@ -38,8 +40,8 @@ func fingerprint(value string) string {
 }
 
 func TestInspectAFreeKey(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		i := b.inspect(b.lock)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		i := inspect(b, b.Redlock)
 		assert.Equal(b, redlock.VerdictFree, i.Verdict())
 		holder, on := i.Holder()
 		assert.Empty(b, holder)
@@ -49,20 +51,20 @@ func TestInspectAFreeKey(t *testing.T) {
 			assert.Empty(b, n.Value())
 		}
 		for m := range 3 {
-			assert.Empty(b, b.redis(m).Keys(), "it changes nothing")
+			assert.Empty(b, b.Redis(m).Keys(), "it changes nothing")
 		}
 	})
 }
 
 func TestInspectALock(t *testing.T) {
-	virtually(t, 3, redlock.Config{Fencing: true}, func(b *bed) {
-		holder := b.ready(redlock.Config{Fencing: true})
-		l := b.hold(holder, time.Hour)
-		queue := b.line(b.crowd(2, redlock.Config{Fencing: true}), key, 50*time.Millisecond)
+	virtual.Run(t, 3, redlock.Config{Fencing: true}, func(b *virtual.Bed) {
+		holder := b.ReadyParty(redlock.Config{Fencing: true})
+		l := b.Hold(holder, time.Hour)
+		queue := b.WaitInTurn(b.ReadyParties(2, redlock.Config{Fencing: true}), key, 50*time.Millisecond)
 		time.Sleep(time.Minute)
-		before := b.dump()
-		i := b.inspect(b.lock)
-		assert.Equal(b, before, b.dump(), "it changes nothing")
+		before := dump(b)
+		i := inspect(b, b.Redlock)
+		assert.Equal(b, before, dump(b), "it changes nothing")
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		who, on := i.Holder()
 		assert.Equal(b, fingerprint(l.Value()), who)
@@ -75,9 +77,9 @@ func TestInspectALock(t *testing.T) {
 			assert.Equal(b, 2, n.Waiting)
 			assert.Equal(b, l.FencingToken(), n.Fence)
 		}
-		b.release(l)
-		finish(b, queue...)
-		i = b.inspect(b.lock)
+		b.Release(l)
+		virtual.Finish(b, queue...)
+		i = inspect(b, b.Redlock)
 		assert.Equal(b, redlock.VerdictFree, i.Verdict())
 		assert.Greater(b, i.Nodes[0].Fence, l.FencingToken(), "a fence outlives its lock")
 		assert.Zero(b, i.Nodes[0].Waiting)
@@ -85,18 +87,18 @@ func TestInspectALock(t *testing.T) {
 }
 
 // dump is all that the nodes have, with what they will forget when.
-func (b *bed) dump() (all []string) {
-	for m := range b.masters.Len() {
-		for _, key := range b.redis(m).Keys() {
+func dump(b *virtual.Bed) (all []string) {
+	for m := range b.Masters.Len() {
+		for _, key := range b.Redis(m).Keys() {
 			if strings.HasPrefix(key, "redlock:queue:") { // a set has no text
-				members, err := b.redis(m).SortedSet(key)
+				members, err := b.Redis(m).SortedSet(key)
 				require.NoError(b, err)
 				all = append(all, fmt.Sprint(m, key, members))
 				continue
 			}
-			value, err := b.redis(m).Get(key)
+			value, err := b.Redis(m).Get(key)
 			require.NoError(b, err)
-			all = append(all, fmt.Sprint(m, key, value, b.redis(m).TTL(key)))
+			all = append(all, fmt.Sprint(m, key, value, b.Redis(m).TTL(key)))
 		}
 	}
 	return all
@@ -104,7 +106,7 @@ func (b *bed) dump() (all []string) {
 
 // What the nodes' answers come to. A letter is a value, - a free key, T one of another
 // type, ! a node that does not answer.
-func TestVerdicts(t *testing.T) {
+func TestInspectVerdicts(t *testing.T) {
 	for nodes, want := range map[string]redlock.Verdict{
 		"A": redlock.VerdictHeld, "-": redlock.VerdictFree, "!": redlock.VerdictUnknown, "T": redlock.VerdictForeign,
 		"AAA": redlock.VerdictHeld, "AA-": redlock.VerdictHeld, "AA!": redlock.VerdictHeld, "AAT": redlock.VerdictHeld,
@@ -116,13 +118,13 @@ func TestVerdicts(t *testing.T) {
 		"AABB": redlock.VerdictSplit, "AA--": redlock.VerdictSplit, "AAA-": redlock.VerdictHeld, "A---": redlock.VerdictFree,
 		"TT!": redlock.VerdictForeign, "TTTA-": redlock.VerdictForeign, "TTA-": redlock.VerdictForeign, "TTA!-": redlock.VerdictSplit,
 	} {
-		virtually(t, len(nodes), redlock.Config{}, func(b *bed) {
-			b.lay(nodes)
+		virtual.Run(t, len(nodes), redlock.Config{}, func(b *virtual.Bed) {
+			lay(b, nodes)
 			start := time.Now()
-			i := b.inspect(b.lock)
+			i := inspect(b, b.Redlock)
 			assert.Equal(b, want, i.Verdict(), nodes)
 			if strings.Contains(nodes, "!") {
-				assert.Equal(b, nodeTimeout, time.Since(start), "all are waited for, and not for longer")
+				assert.Equal(b, virtual.NodeTimeout, time.Since(start), "all are waited for, and not for longer")
 			} else {
 				assert.Zero(b, time.Since(start))
 			}
@@ -152,7 +154,7 @@ func TestVerdicts(t *testing.T) {
 				}
 			}
 			for m := range nodes {
-				b.masters.Master(m).Resume()
+				b.Masters.Master(m).Resume()
 			}
 		})
 	}
@@ -162,73 +164,73 @@ func TestVerdicts(t *testing.T) {
 // laid is the value of a lock that a test can tell from others by its letter.
 func laid(letter string) string { return letter + "0000000-0000-4000-8000-000000000000" }
 
-// lay puts the nodes into the state that TestVerdicts writes.
-func (b *bed) lay(nodes string) {
+// lay puts the nodes into the state that TestInspectVerdicts writes.
+func lay(b *virtual.Bed, nodes string) {
 	b.Helper()
 	for m, state := range nodes {
 		switch state {
 		case '-':
 		case '!':
-			b.masters.Master(m).Stall()
+			b.Masters.Master(m).Stall()
 		case 'T':
-			_, err := b.redis(m).Push(key, "a list")
+			_, err := b.Redis(m).Push(key, "a list")
 			require.NoError(b, err)
 		default:
-			require.NoError(b, b.redis(m).Set(key, laid(string(state))))
-			b.redis(m).SetTTL(key, time.Minute)
+			require.NoError(b, b.Redis(m).Set(key, laid(string(state))))
+			b.Redis(m).SetTTL(key, time.Minute)
 		}
 	}
 }
 
 // A key without an expiry is a foreign client's, and its value may even be empty.
 func TestInspectAForeignKey(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
-		b.steal(key, 0, 0)
-		n := b.inspect(b.lock).Nodes[0]
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		b.Steal(key, 0, 0)
+		n := inspect(b, b.Redlock).Nodes[0]
 		assert.Equal(b, fingerprint("somebody else"), n.Holder)
 		assert.Negative(b, n.TTL)
 		assert.Equal(b, "its value is no UUID, and it never expires", n.Foreign())
-		b.redis(0).SetTTL(key, time.Minute)
-		assert.Equal(b, "its value is no UUID", b.inspect(b.lock).Nodes[0].Foreign())
-		require.NoError(b, b.redis(0).Set(key, laid("A")))
-		assert.Equal(b, "it never expires", b.inspect(b.lock).Nodes[0].Foreign())
-		require.NoError(b, b.redis(0).Set(key, ""))
-		i := b.inspect(b.lock)
+		b.Redis(0).SetTTL(key, time.Minute)
+		assert.Equal(b, "its value is no UUID", inspect(b, b.Redlock).Nodes[0].Foreign())
+		require.NoError(b, b.Redis(0).Set(key, laid("A")))
+		assert.Equal(b, "it never expires", inspect(b, b.Redlock).Nodes[0].Foreign())
+		require.NoError(b, b.Redis(0).Set(key, ""))
+		i := inspect(b, b.Redlock)
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		assert.Equal(b, fingerprint(""), i.Nodes[0].Holder)
-		require.NoError(b, b.redis(0).Set("redlock:fence:{orders}", "no number"))
-		_, err := b.redis(0).Push("redlock:queue:{orders}", "no queue")
+		require.NoError(b, b.Redis(0).Set("redlock:fence:{orders}", "no number"))
+		_, err := b.Redis(0).Push("redlock:queue:{orders}", "no queue")
 		require.NoError(b, err)
-		n = b.inspect(b.lock).Nodes[0]
+		n = inspect(b, b.Redlock).Nodes[0]
 		assert.EqualValues(b, -1, n.Fence)
 		assert.EqualValues(b, -1, n.Waiting)
-		b.redis(0).Del(key)
-		assert.Equal(b, redlock.VerdictFree, b.inspect(b.lock).Verdict())
+		b.Redis(0).Del(key)
+		assert.Equal(b, redlock.VerdictFree, inspect(b, b.Redlock).Verdict())
 	})
 }
 
-// Who was woken and has not come yet is in the queue twice, and waits once.
-func TestInspectCountsWhoWaits(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
+// A waiter that was woken and has not come yet is in the queue twice, and counts once.
+func TestInspectCountsWaiters(t *testing.T) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		now := time.Now()
 		for who, score := range map[string]int64{"one orders": now.UnixMicro(), "two orders": now.UnixMicro() + 1, "@one orders": now.UnixMilli()} {
-			_, err := b.redis(0).ZAdd("redlock:queue:{orders}", float64(score), who)
+			_, err := b.Redis(0).ZAdd("redlock:queue:{orders}", float64(score), who)
 			require.NoError(b, err)
 		}
-		assert.Equal(b, 2, b.inspect(b.lock).Nodes[0].Waiting)
+		assert.Equal(b, 2, inspect(b, b.Redlock).Nodes[0].Waiting)
 	})
 }
 
 // The key on the nodes is that of locks, with a prefix, braces and all.
 func TestInspectFindsTheQueueAndTheFence(t *testing.T) {
 	for _, name := range []string{"orders", "{orders}:7", "or}ders", "redlock:queued:x"} {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			cfg := redlock.Config{Fencing: true, KeyPrefix: "app:"}
-			holder, waits := b.client(cfg), b.party(cfg)
+			holder, waits := b.NewRedlock(cfg), b.NewParty(cfg)
 			l, err := holder.TryAcquire(ctx, name, time.Hour)
 			require.NoError(b, err)
-			b.settle()
-			w := waits.wait(name, time.Hour)
+			b.Settle()
+			w := waits.Wait(name, time.Hour)
 			time.Sleep(time.Second)
 			i, err := waits.Inspect(ctx, name)
 			require.NoError(b, err)
@@ -239,20 +241,20 @@ func TestInspectFindsTheQueueAndTheFence(t *testing.T) {
 				assert.Equal(b, l.FencingToken(), n.Fence, name)
 			}
 			require.NoError(b, l.Release(ctx))
-			require.NoError(b, w.hold().Release(ctx))
+			require.NoError(b, w.Hold().Release(ctx))
 		})
 	}
 }
 
 func TestInspectADeadMinority(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Minute)
-		b.settle()
-		b.masters.Kill(1, 4)
-		i := b.inspect(b.lock)
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Minute)
+		b.Settle()
+		b.Masters.Kill(1, 4)
+		i := inspect(b, b.Redlock)
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		assert.ErrorContains(b, i.Nodes[1].Err, "connection lost")
-		i = b.inspect(b.lock)
+		i = inspect(b, b.Redlock)
 		assert.ErrorContains(b, i.Nodes[4].Err, "refused")
 		_, on := i.Holder()
 		assert.Equal(b, 3, on)
@@ -262,13 +264,13 @@ func TestInspectADeadMinority(t *testing.T) {
 
 // A node in quarantine has no vote, and tells what it knows.
 func TestInspectAQuarantinedNode(t *testing.T) {
-	virtually(t, 3, guarded, func(b *bed) {
-		l := b.take(b.lock)
-		b.settle()
-		require.NoError(b, b.masters.Restart(0, 1)) // with their memory
-		b.inspect(b.lock)                           // finds its connections broken
-		i := b.inspect(b.lock)
-		require.ErrorContains(b, b.lock.Nodes()[0].Servers[0].Err, "quarantined")
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		l := b.Take(b.Redlock)
+		b.Settle()
+		require.NoError(b, b.Masters.Restart(0, 1)) // with their memory
+		inspect(b, b.Redlock)                       // finds its connections broken
+		i := inspect(b, b.Redlock)
+		require.ErrorContains(b, b.Redlock.Nodes()[0].Servers[0].Err, "quarantined")
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		for _, n := range i.Nodes {
 			assert.Equal(b, l.Value(), n.Value())
@@ -278,13 +280,13 @@ func TestInspectAQuarantinedNode(t *testing.T) {
 }
 
 // One server that is listed twice tells once.
-func TestInspectATwin(t *testing.T) {
-	virtually(t, 2, redlock.Config{}, func(b *bed) {
-		one := b.masters.Master(0)
-		r, err := redlock.New([]redis.UniversalClient{one.Client(), one.Client(), b.masters.Master(1).Client()}, redlock.Config{})
+func TestInspectADuplicate(t *testing.T) {
+	virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
+		one := b.Masters.Master(0)
+		r, err := redlock.New([]redis.UniversalClient{one.Client(), one.Client(), b.Masters.Master(1).Client()}, redlock.Config{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, r.Close()) }()
-		b.steal(key, time.Minute, 0)
+		b.Steal(key, time.Minute, 0)
 		for range 2 {
 			i, err := r.Inspect(ctx, key)
 			require.NoError(b, err)
@@ -297,16 +299,16 @@ func TestInspectATwin(t *testing.T) {
 
 // Nothing prints a value, nor do hooks of the clients that print every command and its
 // reply, nor a Trace.
-func TestAnInspectionHidesItsValues(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		var said logbook
-		listen := after(func(cmd redis.Cmder) { fmt.Fprintln(&said, cmd) })
-		client := b.masters.Master(0).Client()
+func TestInspectHidesTheValues(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		var said spy.Log
+		listen := spy.After(func(cmd redis.Cmder) { fmt.Fprintln(&said, cmd) })
+		client := b.Masters.Master(0).Client()
 		client.AddHook(listen)
 		r, err := redlock.New([]redis.UniversalClient{client}, redlock.Config{Trace: func(tr redlock.Trace) { fmt.Fprintf(&said, "%+v", tr) }})
 		require.NoError(b, err)
-		l := b.acquire(key, time.Minute)
-		b.settle()
+		l := b.Acquire(key, time.Minute)
+		b.Settle()
 		for range 2 {
 			i, err := r.Inspect(ctx, key)
 			require.NoError(b, err)
@@ -327,85 +329,62 @@ func TestAnInspectionHidesItsValues(t *testing.T) {
 			assert.Contains(b, string(text), fingerprint(l.Value()))
 			fmt.Fprintf(&said, "%s\n", text)
 			slog.New(slog.NewJSONHandler(&said, nil)).Info("seen", "inspection", i, "node", i.Nodes[0])
-			said.logger().Info("seen", "inspection", i, "node", i.Nodes[0])
+			said.Logger().Info("seen", "inspection", i, "node", i.Nodes[0])
 		}
 		require.NoError(b, r.Close())
-		assert.Equal(b, 2, said.says("eval"))
-		assert.Equal(b, 2, said.says("Op:inspect"))
-		assert.Zero(b, said.says(l.Value()))
+		assert.Equal(b, 2, said.Says("eval"))
+		assert.Equal(b, 2, said.Says("Op:inspect"))
+		assert.Zero(b, said.Says(l.Value()))
 		require.NoError(b, l.Release(ctx))
 	})
 }
 
-// after is a go-redis hook that has a look at every command when it is answered.
-type after func(redis.Cmder)
-
-func (a after) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (a after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		defer a(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (a after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		defer func() {
-			for _, cmd := range cmds {
-				a(cmd)
-			}
-		}()
-		return next(ctx, cmds)
-	}
-}
-
 func TestInspectEndsEarly(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		gone, cancel := context.WithCancelCause(ctx)
 		why := errors.New("why")
 		cancel(why)
-		_, err := b.lock.Inspect(gone, key)
+		_, err := b.Redlock.Inspect(gone, key)
 		assert.ErrorIs(b, err, why)
 		assert.EqualError(b, err, `redlock: inspect "orders": why`)
-		assert.Empty(b, b.commands(0))
+		assert.Empty(b, b.Commands(0))
 
-		b.inspect(b.lock) // its connections are made
-		b.stall(2)
+		inspect(b, b.Redlock) // its connections are made
+		b.Stall(2)
 		soon, cancelled := context.WithTimeoutCause(ctx, 20*time.Millisecond, why)
 		defer cancelled()
 		start := time.Now()
-		_, err = b.lock.Inspect(soon, key)
+		_, err = b.Redlock.Inspect(soon, key)
 		assert.ErrorIs(b, err, why)
 		assert.Equal(b, 20*time.Millisecond, time.Since(start))
-		b.masters.Master(2).ResetCommands()
-		b.masters.Master(2).Resume() // and its answer comes when nobody looks
-		b.settle()
-		assert.Equal(b, redlock.VerdictFree, b.inspect(b.lock).Verdict())
-		for _, c := range b.masters.Master(2).Commands() {
+		b.Masters.Master(2).ResetCommands()
+		b.Masters.Master(2).Resume() // and its answer comes when nobody looks
+		b.Settle()
+		assert.Equal(b, redlock.VerdictFree, inspect(b, b.Redlock).Verdict())
+		for _, c := range b.Masters.Master(2).Commands() {
 			assert.NotEqual(b, "INFO", c[0], "it is as good as any, and the connection stays")
 		}
 	})
 }
 
 func TestInspectRefusesBadInput(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		i := b.inspect(b.lock)
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		i := inspect(b, b.Redlock)
 		var none context.Context
 		for message, ask := range map[string]func() error{
-			"redlock: key is empty":            func() error { _, err := b.lock.Inspect(ctx, ""); return err },
-			"redlock: ctx is nil":              func() error { _, err := b.lock.Inspect(none, key); return err },
+			"redlock: key is empty":            func() error { _, err := b.Redlock.Inspect(ctx, ""); return err },
+			"redlock: ctx is nil":              func() error { _, err := b.Redlock.Inspect(none, key); return err },
 			"redlock: not made by New or Open": func() error { _, err := new(redlock.Redlock).Inspect(ctx, key); return err },
-			"redlock: inspection is nil":       func() error { _, err := b.lock.ForceRelease(ctx, nil); return err },
-			"redlock: key is empty ":           func() error { _, err := b.lock.ForceRelease(ctx, &redlock.Inspection{}); return err },
-			"redlock: ctx is nil ":             func() error { _, err := b.lock.ForceRelease(none, i); return err },
+			"redlock: inspection is nil":       func() error { _, err := b.Redlock.ForceRelease(ctx, nil); return err },
+			"redlock: key is empty ":           func() error { _, err := b.Redlock.ForceRelease(ctx, &redlock.Inspection{}); return err },
+			"redlock: ctx is nil ":             func() error { _, err := b.Redlock.ForceRelease(none, i); return err },
 		} {
 			assert.EqualError(b, ask(), strings.TrimSpace(message))
 		}
-		_, err := b.lock.Inspect(ctx, "redlock:fence:{orders}")
+		_, err := b.Redlock.Inspect(ctx, "redlock:fence:{orders}")
 		assert.ErrorContains(b, err, "is reserved")
 
-		r := b.client(redlock.Config{})
+		r := b.NewRedlock(redlock.Config{})
 		require.NoError(b, r.Close())
 		_, err = r.Inspect(ctx, key)
 		assert.ErrorIs(b, err, redlock.ErrClosed)

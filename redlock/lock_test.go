@@ -14,284 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
-func until(start time.Time, ttl time.Duration) time.Time {
-	return start.Add(ttl - clock.DefaultDrift.Of(ttl))
-}
-
-func TestExtendLengthensFromBeforeItWasSent(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		time.Sleep(3 * time.Second)
-		b.delay(10*time.Millisecond, 10*time.Millisecond)
-		start := time.Now()
-		require.NoError(t, l.Extend(ctx, time.Minute))
-		assert.Equal(t, until(start, time.Minute), l.Until())
-		time.Sleep(20 * time.Millisecond)
-		for _, m := range b.masters.All() {
-			assert.Equal(t, time.Minute-30*time.Millisecond, m.Miniredis().TTL(key))
-		}
-	})
-}
-
-func TestExtendNeverShortens(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Minute)
-		was := l.Until()
-		require.NoError(t, l.Extend(ctx, time.Second))
-		b.settle()
-		assert.Equal(t, was, l.Until())
-		for _, m := range b.masters.All() {
-			assert.Equal(t, time.Minute, m.Miniredis().TTL(key))
-		}
-	})
-}
-
-func TestExtendThatFindsNoQuorumChangesNothing(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, ttl)
-		b.settle()
-		was := l.Until()
-		b.masters.Kill(0, 1, 2)
-		err := l.Extend(ctx, time.Minute)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		// Case 18: redsync says "already taken" when Unlock or Extend fails.
-		assert.NotErrorIs(t, err, redlock.ErrHeld)
-		assert.NotContains(t, text(err), "held by another")
-		assert.Equal(t, was, l.Until())
-		assert.NoError(t, l.Context().Err(), "still valid")
-		require.NoError(t, b.masters.Restart(0, 1, 2))
-	})
-}
-
-func TestExtendOfALostLockEndsIt(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, ttl)
-		b.settle()
-		b.steal(key, time.Hour, 0, 1, 2)
-		err := l.Extend(ctx, ttl)
-		require.ErrorIs(t, err, redlock.ErrNotHeld)
-		assert.NotErrorIs(t, err, redlock.ErrHeld)
-		assert.Equal(t, redlock.ErrNotHeld, context.Cause(l.Context()))
-		b.settle()
-		for _, i := range []int{0, 1, 2} {
-			v, _ := b.masters.Master(i).Miniredis().Get(key)
-			assert.Equal(t, "somebody else", v)
-		}
-		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrNotHeld, "it never comes back")
-		err = l.Release(ctx)
-		assert.ErrorIs(t, err, redlock.ErrNotHeld)
-		b.settle()
-		assert.Equal(t, []int{0, 1, 2}, b.has(key), "what was left of ours went")
-	})
-}
-
-// Case 10: RedLock.net, aioredlock and redlock-rb put a lost key back when they
-// renew; redsync's SetNXOnExtend revives an expired lock.
-func TestExtendNeverCreatesAKey(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, ttl)
-		b.settle()
-		for _, m := range b.masters.All() {
-			m.Miniredis().Del(key)
-		}
-		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrNotHeld)
-		b.settle()
-		assert.Empty(t, b.has(key))
-
-		l = b.acquire(key, ttl)
-		b.settle()
-		b.commands(0)
-		time.Sleep(ttl)
-		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrExpired)
-		b.settle()
-		assert.Empty(t, b.has(key))
-		assert.Empty(t, b.commands(0), "nobody was asked")
-	})
-}
-
-func TestAnExtensionThatArrivesTooLateDoesNotCount(t *testing.T) {
-	virtually(t, 3, redlock.Config{NodeTimeout: time.Minute}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		done := l.Context().Done()
-		b.settle()
-		time.Sleep(ttl - time.Second)
-		b.delay(0, 900*time.Millisecond)
-		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrExpired)
-		<-done
-		assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()))
-	})
-}
-
-// Case 14: a lock on 3 of 5; one restarts empty; somebody else gets 3.
-func TestASlimMajorityThatIsLostIsNoticed(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.masters.Kill(3, 4)
-		slim := b.acquire(key, ttl)
-		b.settle()
-		require.NoError(t, b.masters.Restart(3, 4))
-		require.NoError(t, b.masters.Master(2).RestartEmpty())
-		time.Sleep(2 * time.Second)
-		b.steal(key, time.Hour, 2, 3, 4)
-		b.warm() // the connections that broke are replaced
-		assert.ErrorIs(t, slim.Extend(ctx, ttl), redlock.ErrNotHeld)
-	})
-}
-
-func TestASlimLockGrowsBack(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.masters.Kill(3, 4)
-		l := b.acquire(key, time.Hour)
-		b.settle()
-		assert.Equal(t, []int{0, 1, 2}, b.has(key))
-		require.NoError(t, b.masters.Restart(3, 4))
-		time.Sleep(2 * time.Second)
-		require.NoError(t, l.Extend(ctx, time.Hour))
-		b.settle()
-		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key))
-		v, _ := b.masters.Master(4).Miniredis().Get(key)
-		assert.Equal(t, l.Value(), v)
-		// It now survives the loss of any two.
-		b.masters.Kill(0, 1)
-		require.NoError(t, l.Extend(ctx, time.Hour))
-		require.NoError(t, l.Release(ctx))
-		b.settle()
-		assert.Equal(t, []int{0, 1}, b.has(key), "the dead have kept theirs")
-		require.NoError(t, b.masters.Restart(0, 1))
-		time.Sleep(5 * time.Second)
-		assert.Empty(t, b.has(key), "and are asked again when they are back")
-	})
-}
-
-func TestTopUpTakesNothingFromAnybody(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.steal(key, time.Hour, 4)
-		l := b.acquire(key, ttl)
-		require.NoError(t, l.Extend(ctx, ttl))
-		b.settle()
-		v, _ := b.masters.Master(4).Miniredis().Get(key)
-		assert.Equal(t, "somebody else", v)
-		require.NoError(t, l.Release(ctx))
-		b.settle()
-		assert.Equal(t, []int{4}, b.has(key))
-	})
-}
-
-func TestALockWithoutAMajorityIsNotToppedUp(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, time.Hour)
-		b.settle()
-		b.masters.Master(4).Miniredis().Del(key)
-		b.stall(0, 1, 2)
-		require.ErrorIs(t, l.Extend(ctx, time.Hour), redlock.ErrNoQuorum)
-		time.Sleep(3 * time.Second) // until those are given up
-		b.settle()
-		assert.NotContains(t, b.has(key), 4)
-		for i := range 3 {
-			b.masters.Master(i).Resume()
-		}
-	})
-}
-
-func TestReleaseDeletesOnlyOurKey(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, ttl)
-		b.settle()
-		b.steal(key, ttl, 0, 1)
-		require.NoError(t, l.Release(ctx), "a majority had it until now")
-		b.settle()
-		assert.Equal(t, []int{0, 1}, b.has(key))
-		assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
-		err := l.Release(ctx)
-		assert.ErrorIs(t, err, redlock.ErrReleased)
-		for i := range 5 {
-			b.commands(i)
-		}
-		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrReleased)
-		b.settle()
-		assert.Empty(t, b.commands(0), "nobody was asked")
-	})
-}
-
-// Case 3: the script cache is lost between acquire and release.
-func TestReleaseSurvivesALostScriptCache(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		b.settle()
-		for _, m := range b.masters.All() {
-			require.NoError(t, m.FlushScripts())
-			m.ResetCommands()
-		}
-		require.NoError(t, l.Extend(ctx, ttl))
-		b.settle()
-		assert.Equal(t, []string{"EVALSHA", "EVAL"}, b.commands(0))
-		for _, m := range b.masters.All() {
-			require.NoError(t, m.FlushScripts())
-		}
-		require.NoError(t, l.Release(ctx))
-		b.settle()
-		assert.Empty(t, b.has(key))
-	})
-}
-
-// Case 12: node-redlock retries the release of an expired lock for seconds.
-func TestReleaseOfAnExpiredLockReturnsAtOnce(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		time.Sleep(ttl)
-		b.settle()
-		for i := range 5 {
-			b.commands(i)
-		}
-		var err error
-		assert.Zero(t, took(func() { err = l.Release(ctx) }))
-		require.ErrorIs(t, err, redlock.ErrNotHeld)
-		assert.ErrorIs(t, err, redlock.ErrExpired, "and by our own clock it was over")
-		time.Sleep(time.Minute)
-		for i := range 5 {
-			assert.LessOrEqual(t, len(b.commands(i)), 1, "nothing is retried")
-		}
-
-		// The keys outlive the validity by the drift: the release finds them,
-		// and does not hide that they no longer counted.
-		l = b.acquire(key, ttl)
-		b.settle()
-		time.Sleep(time.Until(l.Until()))
-		err = l.Release(ctx)
-		assert.ErrorIs(t, err, redlock.ErrExpired)
-		assert.NotErrorIs(t, err, redlock.ErrNotHeld)
-		b.settle()
-		assert.Empty(t, b.has(key))
-	})
-}
-
-func TestReleaseRunsOnACancelledContext(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		c, cancel := context.WithCancel(ctx)
-		l, err := b.lock.TryAcquire(c, key, ttl)
-		require.NoError(t, err)
-		b.settle()
-		cancel()
-		assert.NoError(t, l.Context().Err(), "the lock does not end with the context that acquired it")
-		require.NoError(t, l.Release(c))
-		b.settle()
-		assert.Empty(t, b.has(key))
-	})
-}
-
-func TestTheContextCarriesValuesButNoDeadline(t *testing.T) {
-	virtually(t, 1, redlock.Config{}, func(b *bed) {
+func TestLockContextCarriesValuesButNoDeadline(t *testing.T) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		type name struct{}
 		c, cancel := context.WithTimeout(context.WithValue(ctx, name{}, "v"), time.Second)
 		defer cancel()
-		l, err := b.lock.TryAcquire(c, key, ttl)
+		l, err := b.Redlock.TryAcquire(c, key, ttl)
 		require.NoError(t, err)
 		assert.Equal(t, "v", l.Context().Value(name{}))
 		_, has := l.Context().Deadline()
@@ -302,118 +34,30 @@ func TestTheContextCarriesValuesButNoDeadline(t *testing.T) {
 }
 
 // Case 13: two rueidislock holders overlapped for 2.5 s after a partition.
-func TestALossIsSignalledAtUntilWhateverTheNetworkDoes(t *testing.T) {
+func TestLockContextEndsAtUntilWhateverTheNetworkDoes(t *testing.T) {
 	for _, keepAlive := range []bool{false, true} {
-		virtually(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *bed) {
-			l := b.acquire(key, ttl)
+		virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *virtual.Bed) {
+			l := b.Acquire(key, ttl)
 			if keepAlive {
 				l.KeepAlive()
 			}
-			b.settle()
-			b.stall(0, 1, 2, 3, 4)
+			b.Settle()
+			b.Stall(0, 1, 2, 3, 4)
 			at := l.Until()
 			<-l.Context().Done()
 			assert.Equal(t, at, time.Now())
 			assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()))
 			for i := range 5 {
-				b.masters.Master(i).Resume()
+				b.Masters.Master(i).Resume()
 			}
 		})
 	}
 }
 
-func TestKeepAliveRenewsAtAThirdOfTheTtl(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, 9*time.Second)
-		l.KeepAlive()
-		l.KeepAlive() // again: nothing
-		b.settle()
-		for i := range 5 {
-			b.asked(i)
-		}
-		start := time.Now()
-		for n := 1; n <= 20; n++ {
-			time.Sleep(time.Until(start.Add(time.Duration(n)*3*time.Second - time.Millisecond)))
-			b.settle()
-			assert.Empty(t, b.asked(0), "too early")
-			time.Sleep(2 * time.Millisecond)
-			b.settle()
-			assert.Equal(t, []string{"EVALSHA"}, b.asked(0))
-			assert.Equal(t, until(start.Add(time.Duration(n)*3*time.Second), 9*time.Second), l.Until())
-		}
-		// It goes on with the ttl last asked for.
-		require.NoError(t, l.Extend(ctx, time.Minute))
-		time.Sleep(time.Hour)
-		assert.NoError(t, l.Context().Err())
-		assert.Greater(t, time.Until(l.Until()), 39*time.Second)
-		require.NoError(t, l.Release(ctx))
-	})
-}
-
-func TestARenewalThatFindsNoQuorumIsTriedAgain(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, 9*time.Second)
-		l.KeepAlive()
-		b.settle()
-		b.stall(0, 1, 2)
-		time.Sleep(8 * time.Second)
-		require.NoError(t, l.Context().Err())
-		for i := range 3 {
-			b.masters.Master(i).Resume()
-		}
-		time.Sleep(time.Minute)
-		assert.NoError(t, l.Context().Err(), "it came through before Until")
-		require.NoError(t, l.Release(ctx))
-	})
-}
-
-func TestRenewalFindsTheLossAndSaysSo(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, 9*time.Second)
-		l.KeepAlive()
-		b.settle()
-		b.steal(key, time.Hour, 0, 2, 4)
-		start := time.Now()
-		<-l.Context().Done()
-		assert.Equal(t, 3*time.Second, time.Since(start))
-		assert.Equal(t, redlock.ErrNotHeld, context.Cause(l.Context()))
-	})
-}
-
-// Case 11: orphans of RedLock.net were renewed for days after their release.
-func TestNothingRenewsAfterRelease(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		for range 50 {
-			l := b.acquire(key, 30*time.Millisecond)
-			l.KeepAlive()
-			// Somewhere around the moment at which a renewal is under way.
-			time.Sleep(10 * time.Millisecond)
-			if err := l.Release(ctx); err != nil {
-				require.NoError(t, err)
-			}
-			b.settle()
-			for i := range 5 {
-				sent := b.asked(i)
-				n := len(sent)
-				require.NotEmpty(t, sent)
-				assert.Equal(t, "EVALSHA", sent[n-1])
-			}
-			assert.Empty(t, b.has(key))
-			time.Sleep(time.Second)
-			for i := range 5 {
-				assert.Empty(t, b.asked(i))
-			}
-		}
-	})
-}
-
 // Case 17: one Lock used by many goroutines (redsync's Mutex is mutable).
-func TestALockIsSafeForConcurrentUse(t *testing.T) {
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		l := b.acquire(key, time.Second)
+func TestLockIsSafeForConcurrentUse(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
 		l.KeepAlive()
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -447,34 +91,34 @@ func TestALockIsSafeForConcurrentUse(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 1, won, "one release is the release")
-		b.settle()
-		assert.Empty(t, b.has(key))
+		b.Settle()
+		assert.Empty(t, b.Has(key))
 	})
 }
 
 // A client whose clock runs 0.9 % fast or slow keeps what Until promises: the
 // keys are still there when its lock ends.
-func TestSkewedClocksWithinTheDrift(t *testing.T) {
+func TestAcquireWithClocksSkewedWithinTheDrift(t *testing.T) {
 	for _, rate := range []float64{0.991, 1, 1.009} {
-		virtually(t, 5, redlock.Config{}, func(b *bed) {
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			c := clock.Skewed(clock.System(), rate, -time.Hour)
-			r := b.client(redlock.Config{Clock: c})
+			r := b.NewRedlock(redlock.Config{Clock: c})
 			l, err := r.TryAcquire(ctx, key, ttl)
 			require.NoError(t, err)
-			b.settle()
+			b.Settle()
 			<-l.Context().Done()
-			assert.Equal(t, []int{0, 1, 2, 3, 4}, b.has(key), "rate %v", rate)
+			assert.Equal(t, []int{0, 1, 2, 3, 4}, b.Has(key), "rate %v", rate)
 			assert.False(t, c.Now().Before(l.Until()))
 		})
 	}
 }
 
-func TestLocksOfManyKeysAreIndependent(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
+func TestAcquireOfManyKeysIsIndependent(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		var locks []*redlock.Lock
 		for _, k := range []string{"a", "b", "{a}b", "ключ", "with space\r\n", string(make([]byte, 3))} {
-			locks = append(locks, b.acquire(k, ttl))
-			_, err := b.lock.TryAcquire(ctx, k, ttl)
+			locks = append(locks, b.Acquire(k, ttl))
+			_, err := b.Redlock.TryAcquire(ctx, k, ttl)
 			assert.ErrorIs(t, err, redlock.ErrHeld)
 		}
 		slices.Reverse(locks)
@@ -482,66 +126,6 @@ func TestLocksOfManyKeysAreIndependent(t *testing.T) {
 			require.NoError(t, l.Release(ctx))
 		}
 	})
-}
-
-// A minority extended to an hour, a majority to a second: the release must go on
-// asking for as long as the longest key may live.
-func TestReleaseAsksForAsLongAsAKeyMayLive(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		b.settle()
-		b.stall(0, 1, 2)
-		require.ErrorIs(t, l.Extend(ctx, time.Hour), redlock.ErrNoQuorum)
-		for i := range 3 {
-			b.masters.Master(i).Resume()
-		}
-		time.Sleep(2 * time.Second)
-		require.NoError(t, l.Extend(ctx, time.Second))
-		b.settle()
-		b.stall(4)
-		require.NoError(t, l.Release(ctx))
-		time.Sleep(time.Minute)
-		b.masters.Master(4).Resume()
-		time.Sleep(5 * time.Second)
-		assert.Empty(t, b.has(key))
-	})
-}
-
-// A wish for an hour that found no quorum does not stretch the renewals of a
-// lock that is valid for a second.
-func TestAFailedLongExtensionDoesNotDelayRenewals(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, 900*time.Millisecond)
-		l.KeepAlive()
-		b.delay(20*time.Millisecond, 20*time.Millisecond)
-		time.Sleep(310 * time.Millisecond) // a renewal is under way
-		c, cancel := context.WithTimeout(ctx, time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, l.Extend(c, time.Hour), context.DeadlineExceeded)
-		time.Sleep(10 * time.Minute)
-		assert.NoError(t, l.Context().Err())
-		require.NoError(t, l.Release(ctx))
-	})
-}
-
-// A node that is loading, or has just become a replica, answers at once, and
-// differently a moment later: the release is owed to it.
-func TestAPassingErrorDoesNotLeaveTheKey(t *testing.T) {
-	for _, passing := range []string{"LOADING Redis is loading", "READONLY You can't write", "BUSY Redis is busy", "MISCONF no", "CLUSTERDOWN no", "TRYAGAIN no", "MASTERDOWN no", "NOREPLICAS no", "OOM no"} {
-		virtually(t, 3, redlock.Config{}, func(b *bed) {
-			b.warm()
-			l := b.acquire(key, time.Hour)
-			b.settle()
-			b.masters.Master(2).Miniredis().SetError(passing)
-			require.NoError(t, l.Release(ctx))
-			b.settle()
-			b.masters.Master(2).Miniredis().SetError("")
-			time.Sleep(3 * time.Second)
-			assert.Empty(t, b.has(key), passing)
-		})
-	}
 }
 
 // slow is a log file on a slow disk.
@@ -552,14 +136,14 @@ func (slow) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-func TestASlowLoggerDelaysNoLoss(t *testing.T) {
+func TestLockContextEndsInTimeDespiteASlowLogger(t *testing.T) {
 	logger := slog.New(slow{slog.NewTextHandler(io.Discard, nil)})
-	virtually(t, 3, redlock.Config{Logger: logger}, func(b *bed) {
+	virtual.Run(t, 3, redlock.Config{Logger: logger}, func(b *virtual.Bed) {
 		var locks []*redlock.Lock
 		for i := range 10 {
-			locks = append(locks, b.acquire(string(rune('a'+i)), ttl))
+			locks = append(locks, b.Acquire(string(rune('a'+i)), ttl))
 		}
-		b.settle()
+		b.Settle()
 		ended := make(chan time.Duration, len(locks))
 		for _, l := range locks {
 			go func() {
@@ -573,19 +157,19 @@ func TestASlowLoggerDelaysNoLoss(t *testing.T) {
 	})
 }
 
-func TestTheLogTellsOfALossAndOfNoValue(t *testing.T) {
+func TestKeepAliveLogsALossWithoutAValue(t *testing.T) {
 	var log bytes.Buffer // read after Close, which waits for what is unwritten
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	var value string
-	virtually(t, 3, redlock.Config{}, func(b *bed) {
-		r, err := redlock.New(b.masters.Clients(), redlock.Config{Logger: logger})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		r, err := redlock.New(b.Masters.Clients(), redlock.Config{Logger: logger})
 		require.NoError(t, err)
 		l, err := r.TryAcquire(ctx, key, time.Second)
 		require.NoError(t, err)
 		value = l.Value()
 		l.KeepAlive()
-		b.settle()
-		b.masters.Kill(0, 1, 2)
+		b.Settle()
+		b.Masters.Kill(0, 1, 2)
 		<-l.Context().Done()
 		require.NoError(t, r.Close())
 	})
@@ -593,4 +177,49 @@ func TestTheLogTellsOfALossAndOfNoValue(t *testing.T) {
 	assert.Contains(t, log.String(), "renewal failed")
 	assert.Contains(t, log.String(), "validity has ended")
 	assert.NotContains(t, log.String(), value)
+}
+
+// lateClock is the clock of a process that is seldom scheduled: it tells the right time,
+// and its timers fire a minute late.
+type lateClock struct{ clock.Clock }
+
+func (c lateClock) NewTimer(d time.Duration) clock.Timer {
+	return lateTimer{c.Clock.NewTimer(d + time.Minute)}
+}
+
+func (c lateClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return lateTimer{c.Clock.AfterFunc(d+time.Minute, f)}
+}
+
+type lateTimer struct{ clock.Timer }
+
+func (t lateTimer) Reset(d time.Duration) bool { return t.Timer.Reset(d + time.Minute) }
+
+var late = redlock.Config{Clock: lateClock{clock.System()}}
+
+func TestValidIsNeverLate(t *testing.T) {
+	virtual.Run(t, 3, late, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
+		time.Sleep(time.Until(l.Until()) - 1)
+		assert.True(t, l.Valid())
+		time.Sleep(time.Nanosecond)
+		require.NoError(t, l.Context().Err(), "the timer has not fired")
+		assert.False(t, l.Valid())
+		assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()), "the lock has ended with it")
+		assert.ErrorIs(t, l.Extend(ctx, time.Second), redlock.ErrExpired)
+		assert.ErrorIs(t, l.Release(ctx), redlock.ErrExpired)
+		assert.False(t, l.Valid())
+	})
+}
+
+func TestValidFollowsExtendAndRelease(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
+		require.NoError(t, l.Extend(ctx, 3*time.Second))
+		time.Sleep(2 * time.Second)
+		assert.True(t, l.Valid())
+		require.NoError(t, l.Release(ctx))
+		assert.False(t, l.Valid())
+		assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
+	})
 }

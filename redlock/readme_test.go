@@ -62,7 +62,7 @@ func pay(ctx context.Context, db *sql.DB, guard *fence.Guard, lock *redlock.Lock
 	return tx.Commit()
 }
 
-func TestReadmesOwnTest(t *testing.T) {
+func TestReadmeTestOfAUser(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	locks, err := redlock.Open(masters.URLs(), redlock.Config{NodeTimeout: 5 * time.Second}) // CI is slow
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestReadmesOwnTest(t *testing.T) {
 	require.NoError(t, lock.Release(ctx))
 }
 
-func TestReadmesVirtualTest(t *testing.T) {
+func TestReadmeTestInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := redlocktest.StartVirtual(t, 5)
 		locks, err := redlock.New(masters.Clients(), redlock.Config{})

@@ -1,78 +1,236 @@
 package redlock_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A proxy that is restarted breaks connections to masters that are well.
-func TestReleaseIsRepeatedOnNewConnectionsBeforeItFails(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		b.settle()
-		for i := range 3 {
-			b.masters.Master(i).LoseRequests(1)
+func TestReleaseDeletesOnlyOurKey(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		b.Steal(key, ttl, 0, 1)
+		require.NoError(t, l.Release(ctx), "a majority had it until now")
+		b.Settle()
+		assert.Equal(t, []int{0, 1}, b.Has(key))
+		assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
+		err := l.Release(ctx)
+		assert.ErrorIs(t, err, redlock.ErrReleased)
+		for i := range 5 {
+			b.Commands(i)
+		}
+		assert.ErrorIs(t, l.Extend(ctx, ttl), redlock.ErrReleased)
+		b.Settle()
+		assert.Empty(t, b.Commands(0), "nobody was asked")
+	})
+}
+
+// Case 3: the script cache is lost between acquire and release.
+func TestReleaseSurvivesALostScriptCache(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		for _, m := range b.Masters.All() {
+			require.NoError(t, m.FlushScripts())
+			m.ResetCommands()
+		}
+		require.NoError(t, l.Extend(ctx, ttl))
+		b.Settle()
+		assert.Equal(t, []string{"EVALSHA", "EVAL"}, b.Commands(0))
+		for _, m := range b.Masters.All() {
+			require.NoError(t, m.FlushScripts())
+		}
+		require.NoError(t, l.Release(ctx))
+		b.Settle()
+		assert.Empty(t, b.Has(key))
+	})
+}
+
+// Case 12: node-redlock retries the release of an expired lock for seconds.
+func TestReleaseOfAnExpiredLockReturnsAtOnce(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		time.Sleep(ttl)
+		b.Settle()
+		for i := range 5 {
+			b.Commands(i)
 		}
 		var err error
-		assert.LessOrEqual(b, took(func() { err = l.Release(ctx) }), 50*time.Millisecond)
+		assert.Zero(t, virtual.Took(func() { err = l.Release(ctx) }))
+		require.ErrorIs(t, err, redlock.ErrNotHeld)
+		assert.ErrorIs(t, err, redlock.ErrExpired, "and by our own clock it was over")
+		time.Sleep(time.Minute)
+		for i := range 5 {
+			assert.LessOrEqual(t, len(b.Commands(i)), 1, "nothing is retried")
+		}
+
+		// The keys outlive the validity by the drift: the release finds them,
+		// and does not hide that they no longer counted.
+		l = b.Acquire(key, ttl)
+		b.Settle()
+		time.Sleep(time.Until(l.Until()))
+		err = l.Release(ctx)
+		assert.ErrorIs(t, err, redlock.ErrExpired)
+		assert.NotErrorIs(t, err, redlock.ErrNotHeld)
+		b.Settle()
+		assert.Empty(t, b.Has(key))
+	})
+}
+
+func TestReleaseRunsOnACancelledContext(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		c, cancel := context.WithCancel(ctx)
+		l, err := b.Redlock.TryAcquire(c, key, ttl)
+		require.NoError(t, err)
+		b.Settle()
+		cancel()
+		assert.NoError(t, l.Context().Err(), "the lock does not end with the context that acquired it")
+		require.NoError(t, l.Release(c))
+		b.Settle()
+		assert.Empty(t, b.Has(key))
+	})
+}
+
+// A minority extended to an hour, a majority to a second: the release must go on
+// asking for as long as the longest key may live.
+func TestReleaseAsksForAsLongAsAKeyMayLive(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		b.Stall(0, 1, 2)
+		require.ErrorIs(t, l.Extend(ctx, time.Hour), redlock.ErrNoQuorum)
+		for i := range 3 {
+			b.Masters.Master(i).Resume()
+		}
+		time.Sleep(2 * time.Second)
+		require.NoError(t, l.Extend(ctx, time.Second))
+		b.Settle()
+		b.Stall(4)
+		require.NoError(t, l.Release(ctx))
+		time.Sleep(time.Minute)
+		b.Masters.Master(4).Resume()
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, b.Has(key))
+	})
+}
+
+// A node that is loading, or has just become a replica, answers at once, and
+// differently a moment later: the release is owed to it.
+func TestReleaseIsRepeatedAfterAPassingError(t *testing.T) {
+	for _, passing := range []string{"LOADING Redis is loading", "READONLY You can't write", "BUSY Redis is busy", "MISCONF no", "CLUSTERDOWN no", "TRYAGAIN no", "MASTERDOWN no", "NOREPLICAS no", "OOM no"} {
+		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+			b.Warm()
+			l := b.Acquire(key, time.Hour)
+			b.Settle()
+			b.Masters.Master(2).Miniredis().SetError(passing)
+			require.NoError(t, l.Release(ctx))
+			b.Settle()
+			b.Masters.Master(2).Miniredis().SetError("")
+			time.Sleep(3 * time.Second)
+			assert.Empty(t, b.Has(key), passing)
+		})
+	}
+}
+
+// A proxy that is restarted breaks connections to masters that are well.
+func TestReleaseIsRepeatedOnNewConnectionsBeforeItFails(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		for i := range 3 {
+			b.Masters.Master(i).LoseRequests(1)
+		}
+		var err error
+		assert.LessOrEqual(b, virtual.Took(func() { err = l.Release(ctx) }), 50*time.Millisecond)
 		assert.NoError(b, err)
-		b.settle() // Release returns at the majority
-		assert.Empty(b, b.has(key))
+		b.Settle() // Release returns at the majority
+		assert.Empty(b, b.Has(key))
 	})
 }
 
 // The keys are gone, and nobody can tell whether they were there until then. That is no
 // loss of the lock.
 func TestReleaseWhoseRepliesWereLostIsNotALoss(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
-		l := b.acquire(key, ttl)
-		b.settle()
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		b.Settle()
 		for i := range 3 {
-			b.masters.Master(i).LoseReplies(1)
+			b.Masters.Master(i).LoseReplies(1)
 		}
 		err := l.Release(ctx)
 		assert.ErrorIs(b, err, redlock.ErrNoQuorum)
 		assert.NotErrorIs(b, err, redlock.ErrNotHeld)
-		assert.Contains(b, text(err), "connection lost")
-		assert.Empty(b, b.has(key))
+		assert.Contains(b, fmt.Sprint(err), "connection lost")
+		assert.Empty(b, b.Has(key))
 	})
 }
 
 // A hung minority costs nothing, a hung majority one NodeTimeout, and one that is known to
 // refuse connections nothing either.
 func TestReleaseTakesNoLongerThanItMust(t *testing.T) {
-	virtually(t, 5, redlock.Config{}, func(b *bed) {
-		b.warm()
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
 		locks := map[string]*redlock.Lock{}
 		for _, name := range []string{"minority", "majority", "died", "dead"} {
-			locks[name] = b.acquire(name, time.Hour)
+			locks[name] = b.Acquire(name, time.Hour)
 		}
-		b.settle()
-		b.stall(0, 1)
-		assert.Zero(b, took(func() { require.NoError(b, locks["minority"].Release(ctx)) }))
-		b.stall(2)
-		assert.Equal(b, nodeTimeout, took(func() {
+		b.Settle()
+		b.Stall(0, 1)
+		assert.Zero(b, virtual.Took(func() { require.NoError(b, locks["minority"].Release(ctx)) }))
+		b.Stall(2)
+		assert.Equal(b, virtual.NodeTimeout, virtual.Took(func() {
 			assert.ErrorIs(b, locks["majority"].Release(ctx), redlock.ErrNoQuorum)
 		}))
 		for i := range 3 {
-			b.masters.Master(i).Resume()
+			b.Masters.Master(i).Resume()
 		}
 		time.Sleep(5 * time.Second)
-		b.acquire("warm", ttl)
-		b.settle()
-		b.masters.Kill(0, 1, 2)
-		assert.LessOrEqual(b, took(func() {
+		b.Acquire("warm", ttl)
+		b.Settle()
+		b.Masters.Kill(0, 1, 2)
+		assert.LessOrEqual(b, virtual.Took(func() {
 			assert.ErrorIs(b, locks["died"].Release(ctx), redlock.ErrNoQuorum)
 		}), 50*time.Millisecond, "the first finds that the connections broke, and dials")
-		assert.Zero(b, took(func() {
+		assert.Zero(b, virtual.Took(func() {
 			assert.ErrorIs(b, locks["dead"].Release(ctx), redlock.ErrNoQuorum)
 		}), "no connection: nothing to wait for")
+	})
+}
+
+// A release that finds the same tells it: ErrNoQuorum alone would say that the lock was
+// held to its end.
+func TestReleaseFindsTheLossWhileAMinorityIsDown(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, 9*time.Second)
+		b.Settle()
+		b.Masters.Kill(1)
+		b.Masters.Kill(3)
+		b.Steal(key, time.Hour, 0, 2, 4)
+		b.Acquire("other", 9*time.Second) // finds out who is down
+		b.Settle()
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
+		assert.ErrorIs(t, l.Release(ctx), redlock.ErrNotHeld)
+	})
+}
+
+func TestReleaseAfterUntilSaysThatTheLockExpired(t *testing.T) {
+	virtual.Run(t, 3, late, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Second)
+		time.Sleep(time.Until(l.Until()))
+		assert.ErrorIs(t, l.Release(ctx), redlock.ErrExpired)
+		assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()))
 	})
 }

@@ -21,7 +21,7 @@ func names(commands [][]string) []string {
 	return names
 }
 
-func TestCommandsAreWhatWasSent(t *testing.T) {
+func TestCommandsAreThoseThatWereSent(t *testing.T) {
 	m := start(t, 1).Master(0)
 	c := m.Client(func(o *redis.Options) { o.DB = 3 })
 	require.NoError(t, c.Ping(t.Context()).Err())

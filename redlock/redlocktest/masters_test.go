@@ -153,7 +153,7 @@ func TestPassword(t *testing.T) {
 	require.True(t, redis.HasErrorPrefix(wrong.Get(t.Context(), "key").Err(), "WRONGPASS"))
 }
 
-func TestStallExecutesOnResumeWhatTimedOut(t *testing.T) {
+func TestStallExecutesTimedOutRequestsOnResume(t *testing.T) {
 	m := start(t, 1).Master(0)
 	warm := m.Client(once, func(o *redis.Options) { o.ReadTimeout = 20 * time.Millisecond })
 	require.NoError(t, warm.Ping(t.Context()).Err())
@@ -176,7 +176,7 @@ func TestStallExecutesOnResumeWhatTimedOut(t *testing.T) {
 	require.Eventually(t, func() bool { return m.Miniredis().Exists("key") }, 10*time.Second, time.Millisecond)
 }
 
-func TestKillWhileStalledLosesWhatWaits(t *testing.T) {
+func TestKillWhileStalledLosesWaitingRequests(t *testing.T) {
 	m := start(t, 1).Master(0)
 	c := m.Client(once)
 	require.NoError(t, c.Ping(t.Context()).Err())

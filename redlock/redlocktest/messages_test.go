@@ -73,7 +73,7 @@ func TestScriptsPublish(t *testing.T) {
 }
 
 // A hook sees the commands that a script calls, and can answer them in the server's place.
-func TestHooksSeeWhatAScriptPublishes(t *testing.T) {
+func TestHooksSeeMessagesOfScripts(t *testing.T) {
 	everywhere(t, func(t *testing.T, m *redlocktest.Master) {
 		c := m.Client(once)
 		m.Miniredis().Server().SetPreHook(func(p *server.Peer, command string, args ...string) bool {
@@ -86,7 +86,7 @@ func TestHooksSeeWhatAScriptPublishes(t *testing.T) {
 	})
 }
 
-func TestWhoIsGoneReceivesNothing(t *testing.T) {
+func TestMessagesSkipClientsThatAreGone(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, m *redlocktest.Master, p *redlocktest.Path, sub *redis.PubSub){
 		"closed": func(t *testing.T, _ *redlocktest.Master, _ *redlocktest.Path, sub *redis.PubSub) {
 			require.NoError(t, sub.Close())
@@ -134,7 +134,7 @@ func TestWhoIsGoneReceivesNothing(t *testing.T) {
 }
 
 // The server does not know yet that the client is gone.
-func TestWhoIsCutOffStillReceives(t *testing.T) {
+func TestMessagesReachClientsThatAreCutOff(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		sub := subscribed(t, p.Client(once))

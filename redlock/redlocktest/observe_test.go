@@ -249,7 +249,7 @@ func joined(pieces []piece) (all []byte) {
 }
 
 // A published message may come at any time, in any pieces, and answers no command.
-func TestExchangesLeaveOutWhatIsPublished(t *testing.T) {
+func TestExchangesLeaveOutPublishedMessages(t *testing.T) {
 	const message = "\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"
 	for name, c := range map[string]struct {
 		before  string

@@ -136,7 +136,7 @@ func TestHeldReplyArrivesWhenHealed(t *testing.T) {
 }
 
 // Each call of Hold sets both directions, whatever was held before.
-func TestHoldReplacesWhatWasHeld(t *testing.T) {
+func TestHoldReplacesAnEarlierHold(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		c := connected(t, p, inTime)
@@ -284,7 +284,7 @@ func TestBreakLosesTheReplyUnderWay(t *testing.T) {
 	})
 }
 
-func TestBreakLosesWhatIsHeld(t *testing.T) {
+func TestBreakLosesHeldRequestsAndReplies(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		c := connected(t, p)

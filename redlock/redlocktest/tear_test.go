@@ -114,7 +114,7 @@ func TestATornReplyIsReadUpToTheCut(t *testing.T) {
 
 // The end of the connection arrives after the bytes that arrive, which are as late as without
 // a cut.
-func TestWhatIsTornTakesItsTime(t *testing.T) {
+func TestTornCommandsTakeTheirTime(t *testing.T) {
 	for _, in := range []redlocktest.Direction{redlocktest.ToMaster, redlocktest.ToClient} {
 		inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 			p := m.Path()

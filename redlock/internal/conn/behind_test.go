@@ -215,8 +215,8 @@ func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
 }
 
 // A server that lost its scripts while a connection was open gets them again with the batch
-// that notices it. Later batches send only the hash.
-func TestAServerThatLostItsScriptsGetsThemAgain(t *testing.T) {
+// that finds out, and later batches need nothing but the hash.
+func TestScriptsAreSentAgainToAServerThatLostThem(t *testing.T) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
 	defer client.Close()

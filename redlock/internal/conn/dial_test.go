@@ -12,9 +12,9 @@ import (
 	"github.com/quorumlock/redlock/internal/endpoint"
 )
 
-// go-redis takes a dial that fails quietly for one that worked. A watcher must not: a lane that
-// does not know that its node refuses connections dials as fast as its callers ask.
-func TestADialThatFailsQuietlyIsToldAsFailed(t *testing.T) {
+// go-redis takes a quiet dial for one that worked. The library must not: a lane that does
+// not know that its node refuses connections dials as fast as its callers ask.
+func TestDialThatFailsQuietlyIsReportedAsFailed(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	options := &redis.Options{MaxRetries: -1, DialerRetries: 1}
 	up := false

@@ -35,9 +35,10 @@ func (c take) Carry(_ context.Context, batch []*call) {
 
 func (take) Rest() {}
 
-// A reused command keeps nothing of its last use, neither arguments nor a reply that could be
-// taken for the new one: after a failed handshake go-redis leaves every command as it was.
-func TestACommandIsUsedAgainAsNew(t *testing.T) {
+// A command that is used again has nothing of its last use, neither arguments nor a
+// reply that could be taken for this one's: after a failed handshake go-redis leaves
+// every command as it was.
+func TestCommandIsReusedAsNew(t *testing.T) {
 	var w wire
 	set := calls(t, 1, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	release := calls(t, 1, protocol.Operation{Kind: protocol.Release, NodeKey: "one", Value: "mine", Queue: protocol.QueueOf("one")})
@@ -83,9 +84,9 @@ func TestACommandIsUsedAgainAsNew(t *testing.T) {
 	assert.Equal(t, []any{"set", "one", &w.cmds[0].value, "nx", "px", int64(10)}, w.cmds[0].Args())
 }
 
-// A connection keeps only as many commands as its largest batch had, however many batches it
-// carries.
-func TestAConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
+// However many batches a connection carries, it keeps as many commands as the
+// largest had.
+func TestConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
 	var w wire
 	batch := calls(t, 3, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	for range 100 {

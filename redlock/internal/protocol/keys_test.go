@@ -9,9 +9,9 @@ import (
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
-// No lock's key is also the key of another client's identity record, fence, queue or flag,
-// whatever both clients' prefixes are.
-func TestNoKeyMeetsWhatAnotherClientKeeps(t *testing.T) {
+// No client's lock is stored under a name under which another client's nodes keep an
+// identity record, a fence, a queue or its flag, whatever both clients' prefixes are.
+func TestKeysDoNotMeetThoseOfAnotherClient(t *testing.T) {
 	prefixes := []string{
 		"", "r", "redlock", "redlock:", "redlock:fence:", "redlock:fence:{", "redlock:fence::", "redlock:queue", "redlock:queue:",
 		"redlock:queued:", "redlock:guard:", "redlock:server", "redlock:server:", "{t}", "a:", "redlock:redlock:", "red",

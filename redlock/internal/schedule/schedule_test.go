@@ -116,7 +116,7 @@ func TestRenewAtManyTogether(t *testing.T) {
 	})
 }
 
-func TestStopReturnsWhatWasNotRemoved(t *testing.T) {
+func TestStopReturnsEntriesThatWereNotRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed()
 		var kept, removed, later task

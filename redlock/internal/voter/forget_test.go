@@ -26,9 +26,8 @@ func guardOf(period time.Duration, nodes int) (*Guard, func(node int, addr, run 
 	}
 }
 
-// An address that left the Cluster is forgotten only when the keys that its server granted have
-// expired. Until then another server there is quarantined. A promoted server is quarantined at
-// any time.
+// Grants of an address that left the Cluster are over before its record is forgotten. Until
+// then another server there is quarantined, and a promoted one for ever.
 func TestGuardRemembersAnAddressThatLeftForAQuarantine(t *testing.T) {
 	const period = 10 * time.Second
 	for name, c := range map[string]struct {

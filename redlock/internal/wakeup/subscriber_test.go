@@ -74,7 +74,7 @@ func (*waiter) Over(time.Time) bool              { return true }
 
 // A Cluster's channel serves some waits, a single server's channel all of them. A change of a
 // channel is reported to its own waits, and to no other.
-func TestSubscriberTellsTheWaitsOfAChannel(t *testing.T) {
+func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := redlocktest.StartVirtual(t, 2)
 		shard := "1"

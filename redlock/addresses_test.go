@@ -1,0 +1,65 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// A master of a Cluster gets a new address again and again, as a Kubernetes pod does. The
+// memory that is kept of its addresses does not grow with their number.
+func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
+	const guard = 10 * time.Second
+	for name, cfg := range map[string]Config{
+		"without the guard": {NodeTimeout: 200 * time.Millisecond},
+		"with the guard":    {NodeTimeout: 200 * time.Millisecond, RestartGuard: guard},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				masters := redlocktest.StartVirtual(t, 3)
+				port := 0
+				client := redis.NewClusterClient(&redis.ClusterOptions{
+					ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+						addr := fmt.Sprintf("pod:%d", port)
+						return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+					},
+					NewClient: func(opt *redis.Options) *redis.Client {
+						return masters.Master(2).Client(func(o *redis.Options) { o.Addr = opt.Addr })
+					},
+				})
+				defer func() { assert.NoError(t, client.Close()) }()
+				r, err := New([]redis.UniversalClient{masters.Master(0).Client(), masters.Master(1).Client(), client}, cfg)
+				require.NoError(t, err)
+				defer func() { assert.NoError(t, r.Close()) }()
+				ctx := context.Background()
+				time.Sleep(2 * guard) // the masters have been up for long
+
+				const changes, every = 200, 500 * time.Millisecond
+				for port = range changes {
+					client.ReloadState(ctx)
+					time.Sleep(every)
+					l, err := r.TryAcquire(ctx, "key", time.Second)
+					require.NoError(t, err)
+					r.subscriber.Subscribe("another key") // as a wait does
+					synctest.Wait()
+					require.NoError(t, l.Release(ctx))
+					synctest.Wait()
+				}
+				connections, clients := r.nodes[2].Held()
+				assert.LessOrEqual(t, connections, 1, "connections")
+				assert.LessOrEqual(t, clients, 2, "clients for subscriptions")
+				status := r.Nodes()[2].Servers
+				assert.LessOrEqual(t, len(status), int((cfg.RestartGuard+2*time.Second)/every)+2, "servers")
+				assert.Equal(t, fmt.Sprintf("pod:%d", port), status[len(status)-1].Addr)
+			})
+		})
+	}
+}

@@ -1,0 +1,465 @@
+package redlock_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/testenv/spy"
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+const longTTL = 30 * time.Second
+
+// kept is a lock of the party's that has been renewed once.
+func kept(p *virtual.Party) *redlock.Lock {
+	p.Bed.Helper()
+	l := p.Bed.Hold(p, longTTL)
+	l.KeepAlive()
+	time.Sleep(longTTL/3 + 2*time.Second)
+	return l
+}
+
+// broken is what a node says of a lock that ForceRelease has deleted.
+func broken(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return "broken " + hex.EncodeToString(sum[:16])
+}
+
+const brokenChannel = "redlock:wake:broken"
+
+// say publishes on the channel of broken locks, and returns how many have heard it on each.
+func say(b *virtual.Bed, message string, on ...int) (heard int) {
+	for _, i := range on {
+		heard += b.Redis(i).Publish(brokenChannel, message)
+	}
+	return heard
+}
+
+// A round trip of ForceRelease deletes the keys, and half of it is the message. One more,
+// of the renewal, tells the holder.
+func TestForceReleaseNotifiesTheHolder(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
+		l := kept(holder)
+		i := inspect(b, operator.Redlock)
+		began := time.Now()
+		_, err := operator.ForceRelease(ctx, i)
+		require.NoError(b, err)
+		<-l.Context().Done()
+		assert.Equal(b, 40*time.Millisecond, time.Since(began), "two round trips")
+		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		time.Sleep(time.Second)
+		assert.Empty(b, b.Has(key), "the renewal puts nothing back")
+		assert.ErrorIs(b, l.Release(ctx), redlock.ErrNotHeld)
+	})
+}
+
+// The nodes that are up are enough, whichever they are.
+func TestForceReleaseNotifiesTheHolderWithoutAMinority(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		b.Masters.Kill(0)
+		b.Masters.Kill(3)
+		l := kept(holder)
+		i := inspect(b, operator.Redlock)
+		began := time.Now()
+		_, err := operator.ForceRelease(ctx, i)
+		require.NoError(b, err)
+		<-l.Context().Done()
+		assert.Equal(b, began, time.Now())
+		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		_ = l.Release(ctx)
+	})
+}
+
+// With links of different speed the messages arrive one by one. A renewal at the first
+// would overtake ForceRelease on the others, and would put the key back.
+func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := kept(holder)
+		i := inspect(b, operator.Redlock)
+		for n, path := range operator.Paths {
+			path.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
+				return time.Duration(n*10) * time.Millisecond, false
+			})
+		}
+		began := time.Now()
+		go func() { _, _ = operator.ForceRelease(ctx, i) }()
+		<-l.Context().Done()
+		assert.Equal(b, 20*time.Millisecond, time.Since(began), "the third of five")
+		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		time.Sleep(time.Second)
+		assert.Empty(b, b.Has(key))
+		_ = l.Release(ctx)
+	})
+}
+
+// So few messages arrive that a majority may have the lock: it is asked after 200 ms.
+func TestForceReleaseNotifiesTheHolderByFewMessages(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := kept(holder)
+		i := inspect(b, operator.Redlock)
+		for n := range 4 {
+			b.Masters.Master(n).LoseMessages(-1)
+		}
+		began := time.Now()
+		_, err := operator.ForceRelease(ctx, i)
+		require.NoError(b, err)
+		<-l.Context().Done()
+		assert.Equal(b, virtual.NodeTimeout, time.Since(began))
+		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		_ = l.Release(ctx)
+	})
+}
+
+// All messages are lost: the next renewal finds out.
+func TestForceReleaseIsFoundByTheNextRenewal(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := kept(holder)
+		i := inspect(b, operator.Redlock)
+		for n := range 3 {
+			b.Masters.Master(n).LoseMessages(-1)
+		}
+		began := time.Now()
+		_, err := operator.ForceRelease(ctx, i)
+		require.NoError(b, err)
+		<-l.Context().Done()
+		assert.Equal(b, longTTL/3-2*time.Second, time.Since(began))
+		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		_ = l.Release(ctx)
+	})
+}
+
+// The message arrives while a renewal is under way that two nodes have granted before the
+// key was deleted, and the third has yet to answer.
+func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := b.Hold(holder, longTTL)
+		l.KeepAlive()
+		time.Sleep(longTTL/3 + 7*time.Second)
+		say(b, broken("another"), 0, 1, 2) // so that no PING delays the messages
+		i := inspect(b, operator.Redlock)
+		for _, path := range holder.Paths {
+			path.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
+				if d != redlocktest.ToMaster {
+					return 300 * time.Millisecond, false
+				}
+				return 0, false
+			})
+		}
+		time.Sleep(longTTL/3 - 7*time.Second + 10*time.Millisecond)
+		for _, path := range holder.Paths {
+			path.Shape(nil) // so that the messages come before the replies
+		}
+		began := time.Now()
+		_, err := operator.ForceRelease(ctx, i)
+		require.NoError(b, err)
+		<-l.Context().Done()
+		assert.Equal(b, 290*time.Millisecond, time.Since(began), "the renewal that was under way found nothing")
+		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		_ = l.Release(ctx)
+	})
+}
+
+// Do ends its function's context.
+func TestForceReleaseEndsTheContextOfDo(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		err := holder.Do(ctx, key, longTTL, func(ctx context.Context) error {
+			time.Sleep(longTTL/3 + 2*time.Second)
+			i := inspect(b, operator.Redlock)
+			began := time.Now()
+			_, err := operator.ForceRelease(context.WithoutCancel(ctx), i)
+			require.NoError(b, err)
+			<-ctx.Done()
+			assert.Equal(b, began, time.Now())
+			return context.Cause(ctx)
+		})
+		assert.ErrorIs(b, err, redlock.ErrNotHeld)
+	})
+}
+
+// The Redlock that breaks a lock may be the holder's own.
+func TestForceReleaseOfOnesOwnLock(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.ReadyParty(redlock.Config{})
+		l := kept(p)
+		i := inspect(b, p.Redlock)
+		began := time.Now()
+		_, err := p.ForceRelease(ctx, i)
+		require.NoError(b, err)
+		<-l.Context().Done()
+		assert.Equal(b, began, time.Now())
+		_ = l.Release(ctx)
+	})
+}
+
+// A message that nobody has a reason to send costs a renewal, and the lock goes on.
+func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		holder := b.ReadyParty(redlock.Config{})
+		l := kept(holder)
+		tape := b.Record(holder)
+		assert.Equal(b, 3, say(b, broken(l.Value()), 0, 1, 2))
+		b.Settle()
+		assert.Equal(b, map[string]int{"extend": 5}, virtual.WithoutPings(tape.Count())[holder.Name])
+		time.Sleep(time.Second)
+		assert.NoError(b, l.Context().Err())
+		assert.Empty(b, virtual.WithoutPings(tape.Count()), "once")
+
+		say(b, broken(l.Value()), 2)
+		time.Sleep(virtual.NodeTimeout - time.Millisecond)
+		assert.Empty(b, virtual.WithoutPings(tape.Count()), "a majority may have it")
+		time.Sleep(time.Millisecond)
+		b.Settle()
+		assert.Equal(b, map[string]int{"extend": 5}, virtual.WithoutPings(tape.Count())[holder.Name])
+
+		for _, other := range []string{
+			broken("somebody else's"), "broken", "broken ", "broken " + l.Value(), broken(l.Value()) + "0",
+			broken(l.Value())[:20], "broken \x00", "", "0 " + key, "1 ", " ", fmt.Sprintf("%01000000d", 1),
+		} {
+			say(b, other, 0, 1, 2, 3, 4)
+		}
+		time.Sleep(time.Second)
+		assert.Equal(b, []int{0, 1, 2, 3, 4}, b.Has(key))
+		b.Release(l)
+		for _, sent := range tape.Sent {
+			assert.NotEqual(b, "extend", sent.What)
+		}
+	})
+}
+
+// A flood of messages about a lock makes it renew twenty times a second, and no more.
+// Messages about others cost no command at all.
+func TestKeepAliveRenewsInBoundsUnderAFloodOfMessages(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		holder := b.ReadyParty(redlock.Config{})
+		l := kept(holder)
+		tape := b.Record(holder)
+		for range 2000 {
+			say(b, broken(l.Value()), 0, 1, 2)
+			time.Sleep(time.Millisecond)
+		}
+		b.Settle()
+		extends := virtual.WithoutPings(tape.Count())[holder.Name]["extend"]
+		assert.Greater(b, extends, 3*30)
+		assert.LessOrEqual(b, extends, 3*41)
+		assert.NoError(b, l.Context().Err())
+		for n := range 2000 {
+			say(b, broken(fmt.Sprint(n)), 0, 1, 2)
+		}
+		time.Sleep(time.Second)
+		assert.Empty(b, virtual.WithoutPings(tape.Count()))
+		b.Release(l)
+	})
+}
+
+// The message about a lock that was released meanwhile, and about its successor's
+// predecessor, concerns nobody.
+func TestKeepAliveIgnoresALateMessage(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		holder := b.ReadyParty(redlock.Config{})
+		first := kept(holder)
+		value := first.Value()
+		b.Release(first)
+		second := kept(holder)
+		tape := b.Record(holder)
+		assert.Equal(b, 3, say(b, broken(value), 0, 1, 2))
+		time.Sleep(time.Second)
+		assert.Empty(b, virtual.WithoutPings(tape.Count()))
+		assert.NoError(b, second.Context().Err())
+		b.Release(second)
+	})
+}
+
+// A lock that is held for a short time costs nothing, and one that is not renewed neither:
+// nobody listens, and the commands are those of an acquisition and a release.
+func TestAcquireOfAShortLockSubscribesNowhere(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.ReadyParty(redlock.Config{})
+		tape := b.Record(p)
+		for range 10 {
+			l := b.Hold(p, longTTL)
+			l.KeepAlive()
+			time.Sleep(longTTL/3 - time.Millisecond)
+			b.Release(l)
+		}
+		assert.Equal(b, map[string]int{"SET": 30, "release": 30}, tape.Count()[p.Name])
+		l := b.Hold(p, longTTL)
+		time.Sleep(longTTL - time.Second)
+		b.Release(l)
+		assert.Equal(b, map[string]int{"SET": 3, "release": 3}, tape.Count()[p.Name])
+	})
+}
+
+// For a lock that is held for longer there is one subscription on each node, however
+// many locks there are, until ten seconds after the last of them. It is asked every five
+// seconds whether it lives.
+func TestKeepAliveSubscribesOncePerNode(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.ReadyParty(redlock.Config{})
+		tape := b.Record(p)
+		var kept []*redlock.Lock
+		for n := range 20 {
+			l, err := p.TryAcquire(ctx, fmt.Sprint("key ", n), longTTL)
+			require.NoError(b, err)
+			l.KeepAlive()
+			kept = append(kept, l)
+		}
+		time.Sleep(10 * time.Minute)
+		count := tape.Count()[p.Name]
+		assert.Equal(b, 3, count["SUBSCRIBE"])
+		assert.InDelta(b, 3*590/5, count["PING"], 6)
+		for _, l := range kept[1:] {
+			b.Release(l)
+		}
+		time.Sleep(time.Minute)
+		for i := range 3 {
+			assert.Equal(b, []string{brokenChannel}, b.Redis(i).PubSubChannels(""))
+		}
+		b.Release(kept[0])
+		time.Sleep(9 * time.Second)
+		for i := range 3 {
+			assert.Len(b, b.Redis(i).PubSubChannels(""), 1)
+		}
+		time.Sleep(11 * time.Second)
+		for i := range 3 {
+			assert.Empty(b, b.Redis(i).PubSubChannels(""))
+		}
+		assert.Zero(b, tape.Count()[p.Name]["SUBSCRIBE"])
+	})
+}
+
+// Waits and kept locks share the connections, and neither ends the other's. A wait does
+// not ask for its place again because of a lock.
+func TestKeepAliveSharesSubscriptionsWithWaits(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		operator, other, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l, err := p.TryAcquire(ctx, "kept", longTTL)
+		require.NoError(b, err)
+		l.KeepAlive()
+		held := b.Hold(other, time.Hour)
+		w := p.Wait(key, longTTL)
+		time.Sleep(longTTL/3 - time.Second)
+		tape := b.Record(p)
+		time.Sleep(2 * time.Second)
+		counts := tape.Count()[p.Name]
+		assert.Equal(b, 3, counts["SUBSCRIBE"], "a channel more on the same connections")
+		assert.LessOrEqual(b, counts["enqueue"], 1, "a look at the most")
+		for i := range 3 {
+			assert.Len(b, b.Redis(i).PubSubChannels(""), 2)
+		}
+		b.Release(held)
+		b.Release(w.Hold())
+		time.Sleep(time.Minute)
+		i, err := operator.Inspect(ctx, "kept")
+		require.NoError(b, err)
+		began := time.Now()
+		_, err = operator.ForceRelease(ctx, i)
+		require.NoError(b, err)
+		<-l.Context().Done()
+		assert.Equal(b, began, time.Now(), "the end of the waits did not end the listening")
+		_ = l.Release(ctx)
+
+		held = b.Hold(other, time.Hour)
+		w = p.Wait(key, longTTL)
+		time.Sleep(time.Minute)
+		b.Release(held)
+		began = time.Now()
+		b.Release(w.Hold())
+		assert.Equal(b, began, w.Got, "nor the end of the locks")
+		b.NoQueues()
+	})
+}
+
+// A subscription that breaks is made again.
+func TestKeepAliveRestoresABrokenSubscription(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		holder := b.ReadyParty(redlock.Config{})
+		l := kept(holder)
+		for _, m := range b.Masters.All() {
+			m.BreakSubscriptions()
+		}
+		time.Sleep(2 * time.Second)
+		i := inspect(b, b.Redlock)
+		began := time.Now()
+		forceRelease(b, i, 0, 1, 2)
+		<-l.Context().Done()
+		assert.Equal(b, began, time.Now())
+		_ = l.Release(ctx)
+	})
+}
+
+// Where nobody may listen a kept lock is renewed as ever, and nothing is said of it.
+func TestKeepAliveWithoutSubscriptions(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		var log spy.Log
+		holder := b.ReadyParty(redlock.Config{Logger: log.Logger()})
+		for _, m := range b.Masters.All() {
+			m.RefuseSubscriptions("NOPERM this user has no permissions to run the 'subscribe' command")
+		}
+		l := kept(holder)
+		time.Sleep(5 * time.Minute)
+		assert.NoError(b, l.Context().Err())
+		assert.Zero(b, log.Says("\n"))
+
+		other := b.ReadyParty(redlock.Config{})
+		held, err := other.TryAcquire(ctx, "other", time.Hour)
+		require.NoError(b, err)
+		w := holder.Wait("other", longTTL)
+		time.Sleep(30 * time.Second)
+		assert.Equal(b, 3, log.Says("node does not let us queue"), "who waits is told")
+		b.Release(held)
+		b.Release(w.Hold())
+		b.Release(l)
+	})
+}
+
+// Neither values nor their digests are logged, and no hook of a client's prints them.
+func TestForceReleaseLogsNoDigest(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		var log spy.Log
+		holder := b.ReadyParty(redlock.Config{Logger: log.Logger()})
+		operator := b.ReadyParty(redlock.Config{Logger: log.Logger()})
+		l := kept(holder)
+		_, err := operator.ForceRelease(ctx, inspect(b, operator.Redlock))
+		require.NoError(b, err)
+		<-l.Context().Done()
+		time.Sleep(time.Second)
+		assert.Positive(b, log.Says("lock lost"))
+		assert.Zero(b, log.Says(l.Value()))
+		assert.Zero(b, log.Says(broken(l.Value())[len("broken "):][:16]))
+		_ = l.Release(ctx)
+	})
+}
+
+// Close ends the listening, whatever it is at.
+func TestCloseEndsTheSubscriptionsOfKeptLocks(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.NewRedlock(redlock.Config{})
+		l := b.Take(p)
+		l.KeepAlive()
+		time.Sleep(ttl)
+		assert.Len(b, b.Redis(0).PubSubChannels(""), 1)
+		require.NoError(b, p.Close())
+		b.Settle()
+		for i := range 3 {
+			assert.Empty(b, b.Redis(i).PubSubChannels(""))
+		}
+		assert.Equal(b, redlock.ErrClosed, context.Cause(l.Context()))
+	})
+}

@@ -1,0 +1,180 @@
+package realtest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/slot"
+	"github.com/quorumlock/redlock/internal/testenv/redisserver"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// kept is a lock that has been renewed once, and will not be again for twenty minutes.
+func (f *fleet) kept(r *redlock.Redlock, key string) *redlock.Lock {
+	f.Helper()
+	l := f.acquire(r, key, 900*time.Millisecond)
+	l.KeepAlive()
+	require.NoError(f, l.Extend(f.ctx, time.Hour))
+	f.eventually("it is renewed", func() bool { return len(f.rounds.of("extend", key)) >= 2 })
+	return l
+}
+
+// breakable waits until so many hear on each of the masters that a lock is broken.
+func (f *fleet) breakable(n int64, of ...int) {
+	f.Helper()
+	for _, i := range of {
+		f.eventually(fmt.Sprintf("master %d has %d holders who listen", i, n), func() bool {
+			return f.admin[i].PubSubNumSub(f.ctx, brokenChannel).Val()[brokenChannel] == n
+		})
+	}
+}
+
+// breaks has a Redlock break what it finds.
+func (f *fleet) breaks(r *redlock.Redlock, key string) (deleted []string) {
+	f.Helper()
+	i, err := r.Inspect(f.ctx, key)
+	require.NoError(f, err)
+	deleted, err = r.ForceRelease(f.ctx, i)
+	require.NoError(f, err)
+	return deleted
+}
+
+// told waits until the lock's holder knows that it has lost it.
+func (f *fleet) told(l *redlock.Lock) {
+	f.Helper()
+	select {
+	case <-l.Context().Done():
+		assert.Equal(f, redlock.ErrNotHeld, context.Cause(l.Context()))
+	case <-f.ctx.Done():
+		require.Fail(f, "the holder was not told")
+	}
+	assert.ErrorIs(f, f.release(l), redlock.ErrNotHeld)
+}
+
+// The holder knows twenty minutes before its next renewal, also while a minority is down.
+func TestRealForceReleaseNotifiesTheHolder(t *testing.T) {
+	f := startFleet(t, 5)
+	holder, operator := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
+	l := f.kept(holder, "all up")
+	f.onAll("all up", l, f.all()...)
+	f.breakable(1, f.all()...)
+	assert.Len(t, f.breaks(operator, "all up"), 5)
+	f.told(l)
+	f.gone("all up", f.all()...)
+
+	f.kill(1, 3)
+	l = f.kept(holder, "two down")
+	f.onAll("two down", l, 0, 2, 4)
+	f.breakable(1, 0, 2, 4)
+	assert.Len(t, f.breaks(operator, "two down"), 3)
+	f.told(l)
+	f.gone("two down", 0, 2, 4)
+}
+
+// A holder needs three rights more to be told, and whoever breaks its lock two. Without
+// them the lock is kept and broken all the same, and nobody says a word.
+func TestRealForceReleaseRights(t *testing.T) {
+	listening := []string{"&redlock:wake:*", "+subscribe", "+ping"}
+	telling := []string{"&redlock:wake:*", "+publish"}
+	f := startFleet(t, 3, redisserver.ACL(
+		user("locker", minimalRights...),
+		user("listener", slices.Concat(minimalRights, listening)...),
+		user("breaks", breakingRights...),
+		user("tells", slices.Concat(breakingRights, telling)...),
+		user("silenced", append(slices.Clone(breakingRights), "+publish")...), // on no channel
+	))
+	listener, heard := f.permitted("listener", nil)
+	locker, said := f.permitted("locker", nil)
+	breaks, tells, silenced := f.redlockOf(f.clients(as("breaks")), prefixed), f.redlockOf(f.clients(as("tells")), prefixed), f.redlockOf(f.clients(as("silenced")), prefixed)
+
+	l := f.kept(listener, "told")
+	f.onAll("lock:told", l, f.all()...)
+	f.breakable(1, f.all()...)
+	assert.Len(t, f.breaks(tells, "told"), 3)
+	f.told(l)
+	assert.Equal(t, 1, heard.Says("lock lost"))
+	assert.Zero(t, heard.Says(broken(l.Value())[len("broken "):][:16]))
+
+	for name, r := range map[string]*redlock.Redlock{"not told": breaks, "on no channel": silenced} {
+		l = f.kept(listener, name)
+		f.onAll("lock:"+name, l, f.all()...)
+		f.breakable(1, f.all()...)
+		assert.Len(t, f.breaks(r, name), 3)
+		f.gone("lock:"+name, f.all()...)
+		assert.NoError(t, l.Context().Err(), "its next renewal finds out")
+		assert.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
+	}
+
+	l = f.kept(locker, "deaf")
+	f.onAll("lock:deaf", l, f.all()...)
+	for i := range f.all() {
+		f.eventually("it was not let in", func() bool { return f.refusals(i, "subscribe") > 0 })
+	}
+	assert.NoError(t, l.Context().Err())
+	assert.Len(t, f.breaks(tells, "deaf"), 3)
+	assert.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
+	assert.Zero(t, said.Says("\n"), "a kept lock needs no messages")
+}
+
+// refusals is how often a server did not permit a command.
+func (f *fleet) refusals(i int, command string) (n int) {
+	f.Helper()
+	entries, err := f.admin[i].ACLLog(f.ctx, 100).Result()
+	require.NoError(f, err)
+	for _, e := range entries {
+		if e.Object == command {
+			n += int(e.Count)
+		}
+	}
+	return n
+}
+
+// A Cluster says it on a channel in the key's slot, which only the key's shard has.
+func TestRealForceReleaseNotifiesTheHolderOnACluster(t *testing.T) {
+	c := startClustered(t, 3)
+	holder, operator := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
+	c.kill(1) // so that the Cluster's message is needed
+	for shard, keys := range c.keys(2) {
+		for _, key := range keys {
+			l := c.kept(holder, key)
+			c.onAll(key, l, 0)
+			c.eventually("the Cluster has our value", func() bool { return c.client.Get(c.ctx, key).Val() == l.Value() })
+			c.breakable(1, 0)
+			c.brokenOn(shard, key)
+			assert.Len(t, c.breaks(operator, key), 2)
+			c.told(l)
+		}
+	}
+}
+
+// brokenOn waits until a holder of the key listens on that shard.
+func (c *clustered) brokenOn(shard int, key string) {
+	c.Helper()
+	channel := "redlock:wake:{" + slot.Tag(key) + "}broken"
+	c.eventually("a holder listens on the shard", func() bool {
+		n, err := c.cluster.Servers()[shard].Client().PubSubShardNumSub(c.ctx, channel).Result()
+		return err == nil && n[channel] == 1
+	})
+}
+
+// When the slot of a kept lock's key moves, the next renewals have its new shard listened
+// to.
+func TestRealKeepAliveSubscribesWhereItsSlotMoves(t *testing.T) {
+	c := startClustered(t, 2)
+	holder, operator := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
+	c.kill(1)
+	l := c.acquire(holder, key, 5*time.Second) // which outlives the move on a busy machine
+	l.KeepAlive()
+	c.brokenOn(c.shard(key), key)
+	_, to := c.moveSlot(key)
+	c.brokenOn(to, key)
+	require.NoError(t, l.Context().Err())
+	assert.Len(t, c.breaks(operator, key), 2)
+	c.told(l)
+}

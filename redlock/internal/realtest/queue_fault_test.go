@@ -1,0 +1,268 @@
+package realtest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// The scripts are lost while somebody waits, and while locks are handed on.
+func TestRealAcquireWaitsThroughAScriptFlush(t *testing.T) {
+	f := startFleet(t, 3)
+	all := f.redlocks(5, redlock.Config{})
+	l := f.acquire(all[0], key, time.Hour)
+	f.onAll(key, l, f.all()...)
+	f.flushScripts()
+	line := f.line(key, ttl, all[1:]...)
+	for i, w := range line {
+		f.heard(all[i+1], w)
+	}
+	f.flushScripts()
+	require.NoError(t, f.release(l))
+	for _, w := range line {
+		l := w.got()
+		f.flushScripts()
+		require.NoError(t, f.release(l))
+	}
+	f.gone(key, f.all()...)
+	f.nobodyWaits(f.all()...)
+}
+
+// The same at any moment of a contended run.
+func TestRealAcquireUnderContentionAndScriptFlushes(t *testing.T) {
+	const redlocks, times = 6, 20
+	f := startFleet(t, 3)
+	var shared resource
+	done := make(chan error, redlocks)
+	for _, r := range f.redlocks(redlocks, redlock.Config{}) {
+		go func() { done <- shared.use(f, r, times) }()
+	}
+	f.flushUntil(done, redlocks)
+	assert.Equal(t, redlocks*times, shared.uses)
+	f.gone(key, f.all()...)
+	f.nobodyWaits(f.all()...)
+}
+
+// Connections of subscriptions are broken, and the lock is released in the same moment.
+// Every waiter gets it in the end.
+func TestRealAcquireWhenSubscriptionsBreakDuringTheRelease(t *testing.T) {
+	for name, which := range map[string][]int{
+		"one": {3}, "minority": {0, 2}, "majority": {1, 2, 4}, "all": {0, 1, 2, 3, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFleet(t, 5)
+			all := f.redlocks(4, redlock.Config{})
+			l := f.acquire(all[0], key, time.Hour)
+			f.onAll(key, l, f.all()...)
+			line := f.line(key, ttl, all[1:]...)
+			for i, w := range line {
+				f.heard(all[i+1], w)
+			}
+			for _, i := range which {
+				killed, err := f.admin[i].ClientKillByFilter(f.ctx, "TYPE", "pubsub").Result()
+				require.NoError(t, err)
+				require.EqualValues(t, len(line), killed)
+			}
+			require.NoError(t, f.release(l))
+			order := f.takeTurns(line)
+			assert.Len(t, order, len(line))
+			f.gone(key, f.all()...)
+			f.nobodyWaits(f.all()...)
+		})
+	}
+}
+
+// They are broken while the lock is held: they are made again, and with them the places.
+func TestRealAcquireRestoresBrokenSubscriptions(t *testing.T) {
+	f := startFleet(t, 3)
+	clients := f.clients()
+	said := overhear(key, clients)
+	r := f.redlockOf(clients, redlock.Config{})
+	l := f.acquire(f.redlock(redlock.Config{}), key, time.Hour)
+	f.onAll(key, l, f.all()...)
+	f.listening(r)
+	w := f.line(key, ttl, r)[0]
+	f.heard(r, w)
+	for i, a := range f.admin {
+		stood := said[i].count("enqueue")
+		require.NoError(t, a.ClientKillByFilter(f.ctx, "TYPE", "pubsub").Err())
+		f.eventually("it has asked for its place again", func() bool { return said[i].count("enqueue") > stood })
+	}
+	f.heard(r, w)
+	assert.Zero(t, total(said, "try"))
+	require.NoError(t, f.release(l))
+	require.NoError(t, f.release(w.got()))
+	for i, s := range said {
+		assert.LessOrEqual(t, s.count("try"), 2, "it was woken, master %d", i)
+	}
+	f.nobodyWaits(f.all()...)
+}
+
+// The first in the queue has died without saying so: its connections are there, and
+// nobody reads them. The next gets the lock, and the one after it.
+func TestRealAcquireBehindAFrozenWaiter(t *testing.T) {
+	f := startFleet(t, 3)
+	links := f.links()
+	dead := f.redlockOf(f.through(links), redlock.Config{})
+	all := f.redlocks(3, redlock.Config{})
+	l := f.acquire(all[0], key, time.Hour)
+	f.onAll(key, l, f.all()...)
+	line := f.line(key, ttl, dead, all[1], all[2])
+	for i, r := range []*redlock.Redlock{dead, all[1], all[2]} {
+		f.heard(r, line[i])
+	}
+	for _, link := range links {
+		link.Stall()
+	}
+	t.Cleanup(func() { // Close would wait for them
+		for _, link := range links {
+			link.Resume()
+		}
+	})
+	require.NoError(t, f.release(l))
+	assert.Equal(t, []int{0, 1}, f.takeTurns(line[1:]))
+	require.False(t, line[0].over())
+
+	// It was not dead: it finds its connections broken, or not, and gets its turn.
+	for _, link := range links {
+		link.Resume()
+	}
+	require.NoError(t, f.release(line[0].got()))
+	f.gone(key, f.all()...)
+	f.nobodyWaits(f.all()...)
+}
+
+// The same of one whose connections ended: it is not heard, and passed over at once.
+func TestRealAcquireBehindAWaiterThatIsGone(t *testing.T) {
+	f := startFleet(t, 3)
+	links := f.links()
+	dead := f.redlockOf(f.through(links), redlock.Config{})
+	all := f.redlocks(2, redlock.Config{})
+	l := f.acquire(all[0], key, time.Hour)
+	f.onAll(key, l, f.all()...)
+	line := f.line(key, ttl, dead, all[1])
+	f.heard(all[1], line[1])
+	for _, link := range links {
+		link.Refuse()
+		link.Break()
+	}
+	for i := range f.all() {
+		f.eventually("the master knows", func() bool { return f.listeners()[i] == 1 })
+	}
+	f.queued(key, 2, f.all()...)
+	require.NoError(t, f.release(l))
+	next := line[1].got()
+	f.queued(key, 0, f.all()...)
+	require.False(t, line[0].over())
+	require.NoError(t, f.release(next))
+	for _, link := range links {
+		require.NoError(t, link.Accept())
+	}
+	require.NoError(t, f.release(line[0].got()))
+	f.gone(key, f.all()...)
+	f.nobodyWaits(f.all()...)
+}
+
+// Masters die, come back empty and lose their memory while several wait: all of them get
+// their turn.
+func TestRealAcquireWaitsWhileMastersFail(t *testing.T) {
+	for name, fail := range map[string]func(f *fleet, which ...int){
+		"killed": (*fleet).kill,
+		"restarted": func(f *fleet, which ...int) {
+			f.kill(which...)
+			f.restart(which...)
+		},
+		"flushed": func(f *fleet, which ...int) {
+			for _, i := range which {
+				require.NoError(f, f.admin[i].FlushAll(f.ctx).Err())
+			}
+		},
+	} {
+		for when, held := range map[string]bool{"while it is held": true, "as it is released": false} {
+			t.Run(fmt.Sprintf("%s %s", name, when), func(t *testing.T) {
+				f := startFleet(t, 5)
+				all := f.redlocks(5, redlock.Config{})
+				l := f.acquire(all[0], key, time.Hour)
+				f.onAll(key, l, f.all()...)
+				line := f.line(key, ttl, all[1:]...)
+				for i, w := range line {
+					f.heard(all[i+1], w)
+				}
+				living := []int{0, 2, 3}
+				if held {
+					fail(f, 1, 4)
+					require.NoError(t, l.Extend(f.ctx, time.Hour))
+					require.NoError(t, f.release(l))
+				} else {
+					released := make(chan error, 1)
+					go func() { released <- l.Release(f.ctx) }()
+					fail(f, 1, 4)
+					require.NoError(t, <-released)
+				}
+				assert.Len(t, f.takeTurns(line), len(line))
+				if name != "killed" {
+					living = f.all()
+				}
+				f.gone(key, living...)
+				f.nobodyWaits(living...)
+			})
+		}
+	}
+}
+
+// A majority forgets the lock and the queue: a waiter finds out by itself.
+func TestRealAcquireWaitsWhileAMajorityIsFlushed(t *testing.T) {
+	f := startFleet(t, 3)
+	all := f.redlocks(4, redlock.Config{})
+	l := f.acquire(all[0], key, time.Hour)
+	f.onAll(key, l, f.all()...)
+	line := f.line(key, ttl, all[1:]...)
+	for _, i := range []int{0, 2} {
+		require.NoError(t, f.admin[i].FlushAll(f.ctx).Err())
+	}
+	assert.Len(t, f.takeTurns(line), len(line))
+	require.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
+	f.gone(key, f.all()...)
+	f.nobodyWaits(f.all()...)
+}
+
+// A node of which nobody hears anything, though it answers, does not hold anybody up.
+func TestRealAcquireWaitsWhileANodeHangs(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			f := startFleet(t, 3)
+			var clients [][]redis.UniversalClient
+			var stop, goOn []func(int)
+			for range 3 {
+				c, hang, resume := way.prepare(f)
+				clients, stop, goOn = append(clients, c), append(stop, hang), append(goOn, resume)
+			}
+			holder := f.redlock(redlock.Config{})
+			l := f.acquire(holder, key, time.Hour)
+			f.onAll(key, l, f.all()...)
+			var all []*redlock.Redlock
+			for _, c := range clients {
+				all = append(all, f.redlockOf(c, redlock.Config{NodeTimeout: time.Second}))
+			}
+			line := f.line(key, ttl, all...)
+			each := func(do []func(int)) {
+				for _, of := range do {
+					of(1)
+				}
+			}
+			t.Cleanup(func() { each(goOn) })
+			each(stop)
+			require.NoError(t, f.release(l))
+			assert.Len(t, f.takeTurns(line), len(line))
+			each(goOn)
+			f.gone(key, f.all()...)
+			f.nobodyWaits(f.all()...)
+		})
+	}
+}

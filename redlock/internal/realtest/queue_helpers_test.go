@@ -1,0 +1,231 @@
+package realtest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/slot"
+	"github.com/quorumlock/redlock/internal/testenv/spy"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// spoken is a hook that counts what a Redlock asks of one node for one key, or for all if
+// that is empty: "set", the queue script's "try", "enqueue" and "dequeue", and "release".
+type spoken struct {
+	key string
+	mu  sync.Mutex
+	n   map[string]int
+}
+
+func (s *spoken) see(cmd redis.Cmder) {
+	args, what := cmd.Args(), ""
+	if len(args) < 4 {
+		return
+	}
+	switch verb, _ := args[0].(string); {
+	case verb == "set" && (s.key == "" || args[1] == s.key):
+		what = verb
+	case !strings.HasPrefix(verb, "eval") || s.key != "" && args[3] != s.key:
+		return
+	case len(args) < 10:
+		what = "release"
+	default:
+		what = fmt.Sprint(args[3+args[2].(int)])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n[what]++
+}
+
+func (s *spoken) count(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n[what]
+}
+
+// overhear has the clients' commands for a key counted, for each of them.
+func overhear(key string, clients []redis.UniversalClient) (all []*spoken) {
+	for _, c := range clients {
+		s := &spoken{key: key, n: map[string]int{}}
+		c.AddHook(spy.Before(s.see))
+		all = append(all, s)
+	}
+	return all
+}
+
+// total is how often all nodes were asked for something.
+func total(all []*spoken, what string) (n int) {
+	for _, s := range all {
+		n += s.count(what)
+	}
+	return n
+}
+
+// waiting is an Acquire under way.
+type waiting struct {
+	f      *fleet
+	key    string
+	cancel context.CancelFunc
+	done   chan struct{}
+	lock   *redlock.Lock
+	err    error
+}
+
+// wait begins to acquire a key that is held. What it gets is released by the test, or
+// by Close.
+func (f *fleet) wait(r *redlock.Redlock, key string, ttl time.Duration) *waiting {
+	ctx, cancel := context.WithCancel(f.ctx)
+	w := &waiting{f: f, key: key, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.lock, w.err = r.Acquire(ctx, key, ttl)
+	}()
+	f.Cleanup(func() { cancel(); <-w.done })
+	return w
+}
+
+// over reports whether the wait has ended.
+func (w *waiting) over() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// got waits for the lock.
+func (w *waiting) got() *redlock.Lock {
+	w.f.Helper()
+	<-w.done // the context ends when it hangs
+	require.NoError(w.f, w.err)
+	return w.lock
+}
+
+func queueKey(name string) string { return slot.Sibling("redlock:queue:", name) }
+
+func flagKey(name string) string { return slot.Sibling("redlock:queued:", name) }
+
+// tickets are the scores of who waits; below are the times of who was woken.
+const tickets = "100000000000000"
+
+// queued waits until so many stand in the queue for a name on each of the masters.
+func (f *fleet) queued(name string, n int64, of ...int) {
+	f.Helper()
+	for _, i := range of {
+		f.eventually(fmt.Sprintf("master %d has %d in the queue for %s", i, n, name), func() bool {
+			return f.admin[i].ZCount(f.ctx, queueKey(name), tickets, "+inf").Val() == n
+		})
+	}
+}
+
+// line is who waits, one after the other, each in the queue of all masters before the next
+// comes.
+func (f *fleet) line(key string, ttl time.Duration, all ...*redlock.Redlock) (line []*waiting) {
+	f.Helper()
+	for i, r := range all {
+		line = append(line, f.wait(r, key, ttl))
+		f.queued(key, int64(i)+1, f.all()...)
+	}
+	return line
+}
+
+// redlocks are so many Redlocks with clients of their own.
+func (f *fleet) redlocks(n int, cfg redlock.Config) (all []*redlock.Redlock) {
+	f.Helper()
+	for range n {
+		all = append(all, f.redlock(cfg))
+	}
+	return all
+}
+
+// takeTurns has each of the line release what it gets, and returns in which order they
+// got it. A release may find that a majority has forgotten the lock.
+func (f *fleet) takeTurns(line []*waiting) (order []int) {
+	f.Helper()
+	type turn struct {
+		i   int
+		err error
+	}
+	turns := make(chan turn, len(line))
+	for i, w := range line {
+		go func() {
+			<-w.done
+			turns <- turn{i, w.err}
+			if w.err == nil {
+				_ = w.lock.Release(f.ctx)
+			}
+		}()
+	}
+	for range line {
+		t := <-turns
+		require.NoError(f, t.err, "waiter %d", t.i)
+		order = append(order, t.i)
+	}
+	return order
+}
+
+// nobodyWaits waits until the masters have no queue and no flag of one.
+func (f *fleet) nobodyWaits(of ...int) {
+	f.Helper()
+	for _, i := range of {
+		f.eventually(fmt.Sprintf("master %d has no queue", i), func() bool {
+			left, err := f.admin[i].Keys(f.ctx, "redlock:queue*").Result()
+			return err == nil && len(left) == 0
+		})
+	}
+}
+
+// listeners is how many connections wait for messages on each master.
+func (f *fleet) listeners() (n []int) {
+	f.Helper()
+	for _, a := range f.admin {
+		clients, err := a.Do(f.ctx, "client", "list", "type", "pubsub").Text()
+		require.NoError(f, err)
+		n = append(n, strings.Count(clients, "id="))
+	}
+	return n
+}
+
+// listening opens the Redlock's ears: afterwards who waits hears from the start. The key
+// is of no other use.
+func (f *fleet) listening(all ...*redlock.Redlock) {
+	f.Helper()
+	const key = "held for ears"
+	holder := f.redlock(redlock.Config{})
+	l := f.acquire(holder, key, time.Hour)
+	f.onAll(key, l, f.all()...)
+	for _, r := range all {
+		w := f.wait(r, key, ttl)
+		f.queued(key, 1, f.all()...) // which can be said twice, so:
+		f.heard(r, w)
+		w.cancel()
+		<-w.done
+		f.queued(key, 0, f.all()...)
+	}
+	require.NoError(f, f.release(l))
+	f.gone(key, f.all()...)
+}
+
+// heard waits until somebody hears what is said to who waits, on all masters.
+func (f *fleet) heard(r *redlock.Redlock, w *waiting) {
+	f.Helper()
+	for i, a := range f.admin {
+		f.eventually(fmt.Sprintf("it listens to master %d", i), func() bool {
+			for _, who := range a.ZRangeArgs(f.ctx, redis.ZRangeArgs{Key: queueKey(w.key), ByScore: true, Start: tickets, Stop: "+inf"}).Val() {
+				channel, _, _ := strings.Cut(who, " ")
+				channel = "redlock:wake:" + channel
+				if a.PubSubNumSub(f.ctx, channel).Val()[channel] == 0 {
+					return false
+				}
+			}
+			return true
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package realtest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/testenv/redisserver"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// flushScripts has every master forget its scripts, as a restart does.
+func (f *fleet) flushScripts() {
+	f.Helper()
+	for _, a := range f.admin {
+		require.NoError(f, a.ScriptFlush(f.ctx).Err())
+	}
+}
+
+// Case 3: the scripts are lost between acquisition, extension and release on all
+// nodes; redsync orphaned its keys then.
+func TestRealReleaseAfterAScriptFlush(t *testing.T) {
+	f := startFleet(t, 5)
+	r, other := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
+	f.cycle(r, "warm up")
+	for range 20 {
+		l := f.acquire(r, key, ttl)
+		f.flushScripts()
+		require.NoError(t, l.Extend(f.ctx, 2*ttl))
+		f.flushScripts()
+		// A refused attempt's clean-up is a script as well.
+		_, err := other.TryAcquire(f.ctx, key, ttl)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		f.flushScripts()
+		require.NoError(t, f.release(l))
+		f.gone(key, f.all()...)
+	}
+	for i := range f.servers {
+		assert.Positive(t, f.calls(i, "eval"), "it went whole when the hash was not known")
+	}
+}
+
+// Case 3 again, while pipelines are under way.
+func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
+	f := startFleet(t, 3)
+	r := f.redlock(redlock.Config{})
+	done := make(chan error)
+	const callers = 32
+	for i := range callers {
+		go func() {
+			name := string(rune('A' + i))
+			for range 20 {
+				l, err := r.TryAcquire(f.ctx, name, ttl)
+				if err == nil {
+					err = l.Extend(f.ctx, ttl)
+				}
+				if err == nil {
+					err = l.Release(f.ctx)
+				}
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	f.flushUntil(done, callers)
+	for i := range f.servers {
+		f.eventually("no key is left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == 0 })
+	}
+}
+
+// With all nodes reachable again nothing of ours is left. A node that is busy with another
+// client's script answers everything with BUSY; pending deliveries to it are sent again.
+func TestRealReleaseOnBusyNodes(t *testing.T) {
+	f := startFleet(t, 3, redisserver.Config("busy-reply-threshold 1"))
+	r := f.redlock(redlock.Config{})
+	l := f.acquire(r, "held", time.Hour)
+	f.onAll("held", l, f.all()...)
+	loops := make(chan error, 2)
+	for i := range 2 {
+		go func() { loops <- f.admin[i].Eval(f.ctx, "while true do end", nil).Err() }()
+		probe := f.servers[i].Client()
+		f.eventually("it is busy", func() bool {
+			err := probe.Ping(f.ctx).Err()
+			return err != nil && strings.HasPrefix(err.Error(), "BUSY")
+		})
+	}
+	_, err := r.TryAcquire(f.ctx, key, time.Hour)
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	assert.NotErrorIs(t, err, redlock.ErrHeld)
+	assert.Contains(t, fmt.Sprint(err), "BUSY")
+	err = f.release(l)
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	assert.NotErrorIs(t, err, redlock.ErrNotHeld)
+
+	for i := range 2 {
+		require.NoError(t, f.servers[i].Client().ScriptKill(f.ctx).Err())
+	}
+	for range 2 {
+		assert.ErrorContains(t, <-loops, "killed")
+	}
+	f.gone(key, f.all()...)
+	f.gone("held", f.all()...)
+}
+
+// flushUntil has the servers lose their scripts again and again, until so many are done.
+func (f *fleet) flushUntil(done <-chan error, left int) {
+	for left > 0 {
+		select {
+		case err := <-done:
+			left--
+			assert.NoError(f, err)
+		default:
+			f.flushScripts()
+		}
+	}
+}

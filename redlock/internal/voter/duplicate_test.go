@@ -1,0 +1,214 @@
+package voter_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// everyAcquisition is what can grant a key to a value that has it already, and SET.
+var everyAcquisition = map[string]redlock.Config{
+	"plain":   {},
+	"fencing": {Fencing: true},
+	"fair":    {Fair: true},
+	"both":    {Fencing: true, Fair: true},
+}
+
+// eachWay is with and without what changes an acquisition.
+var eachWay = map[string]redlock.Config{
+	"plain":             {},
+	"guard":             {RestartGuard: ttl},
+	"fencing":           {Fencing: true},
+	"guard and fencing": {RestartGuard: ttl, Fencing: true},
+}
+
+// While the lanes rest, one node's address comes to lead to another node's server, and the
+// third node dies: one server of three is no majority.
+func TestDuplicateAppearsWhileTheLaneRestsBeforeAcquire(t *testing.T) {
+	for name, cfg := range everyAcquisition {
+		t.Run(name, func(t *testing.T) {
+			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+				r, addrs := b.Moving(cfg, 3)
+				l := b.Take(r)
+				b.Settle()
+				b.Release(l)
+				time.Sleep(2500 * time.Millisecond)
+				addrs[0].Moves(b.Masters.Master(1), 0)
+				b.Masters.Kill(2)
+				for range 2 {
+					_, err := r.TryAcquire(ctx, key, ttl)
+					require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+					b.Settle()
+					assert.Empty(b, b.Has(key))
+				}
+			})
+		})
+	}
+}
+
+// A server that is too busy to say who it is, and grants right after, may be another node's.
+func TestDuplicateIsSuspectedOfAServerTooBusyForInfo(t *testing.T) {
+	for name, cfg := range everyAcquisition {
+		t.Run(name, func(t *testing.T) {
+			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+				r, addrs := b.Moving(cfg, 3)
+				l := b.Take(r)
+				b.Settle()
+				b.Release(l)
+				time.Sleep(2500 * time.Millisecond)
+				var asked atomic.Int32
+				b.Masters.Master(1).Miniredis().Server().SetPreHook(func(p *server.Peer, command string, _ ...string) bool {
+					if command != "INFO" {
+						return false
+					}
+					asked.Add(1)
+					p.WriteError("BUSY Redis is busy running a script.")
+					return true
+				})
+				addrs[0].Moves(b.Masters.Master(1), 0)
+				b.Masters.Kill(2)
+				for range 2 {
+					_, err := r.TryAcquire(ctx, key, ttl)
+					require.ErrorIs(b, err, redlock.ErrNoQuorum)
+					b.Settle()
+					assert.Empty(b, b.Has(key))
+				}
+				assert.GreaterOrEqual(b, asked.Load(), int32(4), "by two nodes, with each attempt")
+				b.Masters.Master(1).Miniredis().Server().SetPreHook(nil)
+				_, err := r.TryAcquire(ctx, key, ttl)
+				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+			})
+		})
+	}
+}
+
+// The same with a client that has one connection, which the lane gives back at once.
+func TestDuplicateIsFoundOverTheOnlyConnection(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		var nodes []redis.UniversalClient
+		for i := range 3 {
+			a := virtual.NewMovable(b.Masters.Master(i))
+			nodes = append(nodes, b.Masters.Master(i).Client(func(o *redis.Options) {
+				o.Dialer, o.PoolSize, o.ConnMaxIdleTime = a.Dial, 1, time.Millisecond
+			}))
+			if i == 0 {
+				defer func() { a.Moves(b.Masters.Master(0), 0) }()
+				time.AfterFunc(50*time.Millisecond, func() { a.Moves(b.Masters.Master(1), 0) })
+			}
+		}
+		r, err := redlock.New(nodes, redlock.Config{Fencing: true})
+		require.NoError(b, err)
+		defer func() { require.NoError(b, r.Close()) }()
+		l := b.Take(r)
+		b.Settle()
+		b.Release(l)
+		time.Sleep(100 * time.Millisecond)
+		b.Masters.Kill(2)
+		_, err = r.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+	})
+}
+
+// The same for an extension, which each of the two would grant.
+func TestDuplicateAppearsWhileTheLaneRestsBeforeExtend(t *testing.T) {
+	for name, cfg := range everyAcquisition {
+		t.Run(name, func(t *testing.T) {
+			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+				r, addrs := b.Moving(cfg, 3)
+				l, err := r.TryAcquire(ctx, key, time.Minute)
+				require.NoError(b, err)
+				time.Sleep(2500 * time.Millisecond)
+				addrs[0].Moves(b.Masters.Master(1), 0)
+				b.Masters.Kill(2)
+				require.ErrorIs(b, l.Extend(ctx, time.Minute), redlock.ErrNoQuorum)
+				_ = l.Release(ctx)
+			})
+		})
+	}
+}
+
+// In one round a node grants, its address comes to lead to another server, which its lane
+// meets, and another node's address to the server that has granted: that grants the same
+// value again, and has one vote.
+func TestDuplicateCountsOnceInARound(t *testing.T) {
+	for name, cfg := range everyAcquisition {
+		t.Run(name, func(t *testing.T) {
+			virtual.Run(t, 4, redlock.Config{}, func(b *virtual.Bed) {
+				r, addrs := b.Moving(cfg, 3)
+				l := b.Take(r)
+				b.Settle()
+				b.Release(l)
+				time.Sleep(2500 * time.Millisecond)
+				b.Masters.Kill(2)
+				addrs[0].Moves(b.Masters.Master(1), 5*time.Millisecond)
+				tried := make(chan error, 1)
+				go func() { // node 1 grants at once, node 0 has to shake hands
+					_, err := r.TryAcquire(ctx, key, ttl)
+					tried <- err
+				}()
+				time.Sleep(time.Millisecond)
+				require.Equal(b, []int{1}, b.Has(key))
+				addrs[1].Moves(b.Masters.Master(3), 0)
+				for range 2 { // the first finds the connection broken
+					go func() { _, _ = r.TryAcquire(ctx, "another", ttl) }()
+					time.Sleep(time.Millisecond)
+				}
+				require.NotEmpty(b, b.Masters.Master(3).Commands(), "node 1 is another server now")
+				assert.Error(b, <-tried)
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
+// A node's server dies for that node and shows up behind another one: it may vote there.
+func TestDuplicateIsForgottenWhenItsOtherNodeIsDead(t *testing.T) {
+	for name, cfg := range eachWay {
+		t.Run(name, func(t *testing.T) {
+			virtual.Run(t, 4, redlock.Config{}, func(b *virtual.Bed) {
+				r, addrs := b.Moving(cfg, 3)
+				l := b.Take(r)
+				b.Settle()
+				b.Release(l)
+				// Server 0 is gone for good, and server 1 answers at node 0's address too.
+				addrs[0].Moves(b.Masters.Master(1), 0)
+				b.Masters.Kill(0)
+				time.Sleep(time.Millisecond)
+				// An attempt can be decided before node 0 has identified its server.
+				for range 10 {
+					l, err := r.TryAcquire(ctx, key, ttl)
+					b.Settle()
+					if errors.Is(err, redlock.ErrDuplicateNode) {
+						break
+					}
+					if err == nil {
+						b.Release(l)
+						b.Settle()
+					}
+				}
+				_, err := r.TryAcquire(ctx, key, ttl)
+				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+				// Then nothing answers at node 1's address any more.
+				addrs[1].Moves(b.Masters.Master(3), 0)
+				b.Masters.Kill(3)
+				time.Sleep(2 * virtual.GuardFor)
+				if _, err := r.TryAcquire(ctx, key, ttl); err != nil { // the client has to find out
+					time.Sleep(5 * time.Second) // go-redis dials five times
+					_, err2 := r.TryAcquire(ctx, key, ttl)
+					require.NoError(b, err2, "%v", err)
+				}
+				b.Settle()
+				assert.Equal(b, []int{1, 2}, b.Has(key))
+			})
+		})
+	}
+}

@@ -1,0 +1,497 @@
+package voter_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// onlyOn deletes the key of a lock on all nodes but those in keep.
+func onlyOn(b *virtual.Bed, l *redlock.Lock, keep ...int) {
+	b.Settle()
+	for i := range b.Masters.Len() {
+		if !slices.Contains(keep, i) {
+			b.Redis(i).Del(l.Key())
+		}
+	}
+}
+
+// infos counts the questions that a node was asked since the last call.
+func infos(b *virtual.Bed, i int) (n int) {
+	for _, c := range b.Masters.Master(i).Commands() {
+		if c[0] == "INFO" {
+			n++
+		}
+	}
+	b.Masters.Master(i).ResetCommands()
+	return n
+}
+
+// The hole in Redlock: A holds by nodes 0, 1 and 2, and 2 forgets. Without the guard B
+// gets in by 2, 3 and 4; with it, not before A's validity is over.
+func TestGuardExcludesAMasterThatForgot(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		other := b.NewRedlock(redlock.Config{})
+		a := b.Take(b.Redlock)
+		onlyOn(b, a, 0, 1, 2)
+		require.NoError(b, b.Masters.Master(2).RestartEmpty())
+		second := b.Take(other)
+		assert.True(b, time.Now().Before(a.Until()), "two holders")
+		_, _ = a.Release(ctx), second.Release(ctx)
+	})
+	virtual.Run(t, 5, virtual.Guarded, func(b *virtual.Bed) {
+		other := b.NewRedlock(virtual.Guarded)
+		b.Release(b.Take(other)) // it knows the servers
+		a := b.Take(b.Redlock)
+		onlyOn(b, a, 0, 1, 2)
+		require.NoError(b, b.Masters.Master(2).RestartEmpty())
+		start := time.Now()
+		_, err := other.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrHeld) // and a connection is found to be broken
+		_, err = other.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrHeld)
+		assert.ErrorContains(b, err, b.Masters.Master(2).Addr()+": quarantined for 11.1s: restarted 0s ago")
+		second, err := other.Acquire(ctx, key, ttl)
+		require.NoError(b, err)
+		assert.False(b, time.Now().Before(a.Until()))
+		assert.Less(b, time.Since(start), ttl+time.Second, "by the keys of the others expiring, and no later")
+		_ = a.Release(ctx)
+		b.Release(second)
+	})
+}
+
+// A quarantined node is asked all the same, so that it is a full node again when its time is
+// over, and is released with the others. The end of the quarantine wakes waiters.
+func TestGuardEndsAQuarantine(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		start := time.Now()
+		for i := range 2 {
+			require.NoError(b, b.Masters.Master(i).RestartEmpty())
+		}
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+		require.ErrorContains(b, err, "connection lost: closed by the server")
+		time.Sleep(2800 * time.Millisecond)
+		_, err = b.Redlock.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrNoQuorum)
+		assert.ErrorContains(b, err, "quarantined for 8.3s: restarted 2.8s ago")
+		assert.Empty(b, b.Has(key), "its grant is given back")
+		l, err := b.Redlock.Acquire(ctx, key, ttl)
+		require.NoError(b, err)
+		assert.Equal(b, virtual.Quarantine, time.Since(start))
+		b.Settle()
+		assert.Equal(b, []int{0, 1, 2}, b.Has(key))
+		b.Release(l)
+		assert.Empty(b, b.Has(key))
+	})
+}
+
+// A quarantined node's word does not extend a lock either, but that it has lost it is
+// true.
+func TestGuardExcludesAQuarantinedNodeFromExtend(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		l := b.Take(b.Redlock)
+		b.Settle()
+		for i := range 2 {
+			require.NoError(b, b.Masters.Master(i).Restart()) // with its memory
+		}
+		until := l.Until()
+		err := l.Extend(ctx, ttl)
+		assert.ErrorIs(b, err, redlock.ErrNoQuorum)
+		assert.Equal(b, until, l.Until())
+		b.Redis(0).Del(key)
+		b.Redis(1).Del(key)
+		assert.ErrorIs(b, l.Extend(ctx, ttl), redlock.ErrNotHeld)
+		_ = l.Release(ctx)
+	})
+}
+
+// composing runs f when the client has composed a batch and not yet sent it.
+type composing struct{ f func() }
+
+func (c *composing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *composing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.once()
+		return next(ctx, cmd)
+	}
+}
+
+func (c *composing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.once()
+		return next(ctx, cmds)
+	}
+}
+
+func (c *composing) once() {
+	if f := c.f; f != nil {
+		c.f = nil
+		f()
+	}
+}
+
+// A verified node is killed and comes back empty while a batch for it is composed.
+func TestGuardFindsARestartWhileABatchIsComposed(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		hook := &composing{}
+		nodes := b.Masters.Clients()
+		nodes[2].AddHook(hook)
+		r, err := redlock.New(nodes, virtual.Guarded)
+		require.NoError(b, err)
+		defer func() { require.NoError(b, r.Close()) }()
+		b.Release(b.Take(r)) // verified
+		b.Steal(key, ttl, 0)
+		hook.f = func() { require.NoError(b, b.Masters.Master(2).RestartEmpty()) }
+		_, err = r.TryAcquire(ctx, key, ttl)
+		assert.Error(b, err, "by 1 and an unverified 2")
+		_, err = r.TryAcquire(ctx, key, ttl)
+		assert.ErrorContains(b, err, "quarantined for 11.1s")
+		// The same with a connection that is new, so that INFO is in the batch.
+		hook.f = func() { require.NoError(b, b.Masters.Master(2).RestartEmpty()) }
+		_, err = r.TryAcquire(ctx, key, ttl)
+		assert.Error(b, err)
+		b.Settle()
+	})
+}
+
+// Another server takes over behind the address; it has been up for long.
+func TestGuardQuarantinesAPromotedServer(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, time.Hour, 0)
+		require.NoError(b, b.Masters.Master(2).FailOver())
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrHeld) // 1 granted; 2 says nothing yet
+		time.Sleep(time.Second)
+		_, err = b.Redlock.TryAcquire(ctx, key, ttl)
+		assert.ErrorContains(b, err, b.Masters.Master(2).Addr()+": quarantined for 9.1s: another server took over 1s ago")
+		time.Sleep(virtual.GuardFor)
+		b.Release(b.Take(b.Redlock))
+	})
+}
+
+// A master is demoted and promoted again; its connections live on, and so does its run
+// id. Whether or not it was asked meanwhile, it is found out.
+func TestGuardQuarantinesAFormerMaster(t *testing.T) {
+	for _, asked := range []bool{true, false} {
+		virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+			b.Warm()
+			b.Steal(key, time.Hour, 0)
+			b.Masters.Master(2).Demote()
+			if asked {
+				_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+				assert.ErrorContains(b, err, "READONLY")
+				_, err = b.Redlock.TryAcquire(ctx, key, ttl)
+				require.Error(b, err)
+				assert.ErrorContains(b, b.Redlock.Nodes()[2].Servers[0].Err, "is a replica")
+			} else {
+				time.Sleep(time.Second)
+			}
+			b.Masters.Master(2).Promote()
+			_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+			assert.ErrorContains(b, err, "another server took over", "asked: %v", asked)
+			time.Sleep(virtual.Quarantine)
+			b.Release(b.Take(b.Redlock))
+		})
+	}
+}
+
+// promote has a replica take over that has all but the latest keys: it has the marker.
+func promote(b *virtual.Bed, i int) {
+	b.Helper()
+	mark, err := b.Redis(i).Get("redlock:server")
+	require.NoError(b, err)
+	require.NoError(b, b.Masters.Master(i).FailOver())
+	require.NoError(b, b.Redis(i).Set("redlock:server", mark))
+}
+
+// A client that was not there when a replica was promoted finds in the node's marker
+// that another server was, or since when this one is.
+func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		b.Warm() // writes the markers
+		time.Sleep(time.Second)
+		b.Steal(key, time.Hour, 0)
+		promote(b, 2)
+		first := b.NewRedlock(virtual.Guarded)
+		_, err := first.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrHeld)
+		assert.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
+		time.Sleep(4 * time.Second)
+		second := b.NewRedlock(virtual.Guarded)
+		_, err = second.TryAcquire(ctx, key, ttl)
+		assert.ErrorContains(b, err, "quarantined for 6.1s: another server took over 4s ago", "the first has written since when")
+		time.Sleep(virtual.GuardFor)
+		b.Redis(0).Del(key)
+		third := b.NewRedlock(virtual.Guarded)
+		b.Release(b.Take(third))
+		assert.NoError(b, third.Nodes()[2].Servers[0].Err)
+		// A client that was there all the time believes that too, although it hears of it
+		// late.
+		l := b.Take(b.Redlock)
+		b.Settle()
+		b.Release(l)
+		b.Release(b.Take(b.Redlock))
+		assert.NoError(b, b.Redlock.Nodes()[2].Servers[0].Err)
+	})
+}
+
+// A server that was never a replica and has no identity record is not kept out, or no first
+// deployment would work. One that was restarted with its memory has a record, of the
+// process before: it costs one guard if no client saw the restart, and once.
+func TestGuardCountsAServerWithoutAnIdentityRecord(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Release(b.Take(b.Redlock))
+		for i, n := range b.Redlock.Nodes() {
+			assert.NoError(b, n.Servers[0].Err)
+			assert.True(b, b.Redis(i).Exists("redlock:server"))
+			require.NoError(b, b.Masters.Master(i).Restart())
+		}
+		time.Sleep(virtual.Quarantine + time.Second)
+		_, err := b.NewRedlock(virtual.Guarded).TryAcquire(ctx, key, ttl)
+		require.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
+		time.Sleep(virtual.Quarantine)
+		for range 2 {
+			b.Release(b.Take(b.NewRedlock(virtual.Guarded)))
+		}
+	})
+	virtual.Run(t, 1, redlock.Config{KeyPrefix: "p:", RestartGuard: virtual.GuardFor}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Warm()
+		assert.Equal(b, []string{"p:redlock:server"}, b.Redis(0).Keys())
+	})
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Warm()
+		assert.Empty(b, b.Redis(0).Keys(), "without the guard there is none")
+	})
+}
+
+// One batch is enough to write a marker, also over the only connection of a client.
+func TestGuardWritesTheIdentityRecordAtOnce(t *testing.T) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		client := b.Masters.Master(0).Client(func(o *redis.Options) { o.PoolSize = 1 })
+		r, err := redlock.New([]redis.UniversalClient{client}, virtual.Guarded)
+		require.NoError(b, err)
+		l := b.Take(r)
+		b.Settle()
+		assert.True(b, b.Redis(0).Exists("redlock:server"))
+		b.Release(l)
+		require.NoError(b, r.Close())
+	})
+}
+
+// A client that knows of a promotion tells others, even after a client that did not has left
+// an identity record without a time.
+func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		b.Masters.Master(2).Miniredis().Del("redlock:server")
+		require.NoError(b, b.Masters.Master(2).FailOver())
+		b.Release(b.Take(b.NewRedlock(virtual.Guarded))) // does not know
+		for range 2 {                                    // knows
+			l := b.Take(b.Redlock)
+			b.Settle()
+			b.Release(l)
+		}
+		fresh := b.NewRedlock(virtual.Guarded)
+		l := b.Take(fresh)
+		b.Settle()
+		assert.ErrorContains(b, fresh.Nodes()[2].Servers[0].Err, "another server took over")
+		b.Release(l)
+	})
+}
+
+// An identity is believed for a second on a live connection, and asking again takes no
+// round trip.
+func TestGuardAsksOnceASecond(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
+		infos(b, 0)
+		for range 500 { // 10 s
+			var l *redlock.Lock
+			require.Equal(b, 10*time.Millisecond, virtual.Took(func() { l = b.Take(b.Redlock) }))
+			require.Equal(b, 10*time.Millisecond, virtual.Took(func() { require.NoError(b, l.Release(ctx)) }))
+		}
+		assert.InDelta(b, 20, infos(b, 0), 2, "two sections a second")
+	})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		for range 20 {
+			b.Release(b.Take(b.Redlock))
+			time.Sleep(500 * time.Millisecond)
+		}
+		assert.Equal(b, 1, infos(b, 0), "without the guard once while the lane has its connection")
+		for range 3 {
+			b.Release(b.Take(b.Redlock))
+			time.Sleep(2 * time.Second) // the connection is given back
+		}
+		assert.Equal(b, 2, infos(b, 0), "and for each that it takes")
+		b.Masters.Kill(0)
+		require.NoError(b, b.Masters.Restart(0))
+		for range 3 {
+			b.Release(b.Take(b.Redlock))
+			time.Sleep(500 * time.Millisecond)
+		}
+		assert.Equal(b, 1, infos(b, 0))
+	})
+}
+
+// A user that may not run INFO is told which right is missing, and no vote counts. Without
+// the guard INFO is not needed.
+func TestGuardWithoutTheRightToInfo(t *testing.T) {
+	forbid := func(b *virtual.Bed) {
+		for _, m := range b.Masters.All() {
+			m.Miniredis().Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+				if cmd != "INFO" {
+					return false
+				}
+				c.WriteError("NOPERM this user has no permissions to run the 'info' command")
+				return true
+			})
+		}
+	}
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		forbid(b)
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrNoQuorum)
+		assert.ErrorContains(b, err, "does not permit INFO, which Config.RestartGuard needs (ACL: +info): NOPERM")
+		assert.Empty(b, b.Has(key))
+		assert.Contains(b, fmt.Sprint(b.Redlock.Nodes()[0].Servers[0].Err), "+info")
+	})
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		forbid(b)
+		b.Release(b.Take(b.Redlock))
+	})
+	// Another error is told as it is, and what is no marker is none.
+	virtual.Run(t, 1, virtual.Guarded, func(b *virtual.Bed) {
+		_, err := b.Redis(0).Lpush("redlock:server", "x")
+		require.NoError(b, err)
+		b.Release(b.Take(b.Redlock))
+		b.Redis(0).SetError("LOADING Redis is loading the dataset in memory")
+		time.Sleep(time.Second)
+		_, err = b.Redlock.TryAcquire(ctx, key, ttl)
+		assert.ErrorContains(b, err, "LOADING")
+		assert.NotContains(b, fmt.Sprint(err), "+info")
+		b.Redis(0).SetError("")
+	})
+}
+
+func TestGuardRefusesALongerTTL(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		want := "redlock: ttl 10.000000001s is above Config.RestartGuard, 10s"
+		_, err := b.Redlock.TryAcquire(ctx, key, virtual.GuardFor+1)
+		assert.EqualError(b, err, want)
+		_, err = b.Redlock.Acquire(ctx, key, virtual.GuardFor+1)
+		assert.EqualError(b, err, want)
+		assert.EqualError(b, b.Redlock.Do(ctx, key, virtual.GuardFor+1, func(context.Context) error { return nil }), want)
+		l := b.Take(b.Redlock)
+		assert.EqualError(b, l.Extend(ctx, virtual.GuardFor+1), want)
+		require.NoError(b, l.Extend(ctx, virtual.GuardFor))
+		b.Release(l)
+	})
+}
+
+// One server listed twice has one vote, and the first operation says so.
+func TestDuplicateOfAServerListedTwice(t *testing.T) {
+	for _, cfg := range []redlock.Config{{}, virtual.Guarded, {Fencing: true}} {
+		virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
+			var log bytes.Buffer
+			cfg := cfg
+			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			twice := b.Masters.Master(0)
+			nodes := []redis.UniversalClient{twice.Client(), b.Masters.Master(1).Client(), twice.Client()}
+			r, err := redlock.New(nodes, cfg)
+			require.NoError(b, err)
+			for _, acquire := range []func(context.Context, string, time.Duration) (*redlock.Lock, error){r.TryAcquire, r.Acquire} {
+				_, err = acquire(ctx, key, ttl)
+				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+				assert.EqualError(b, err, `redlock: acquire "orders": one node is listed twice: `+
+					twice.Addr()+" and "+twice.Addr()+" (2) are the same server")
+			}
+			b.Settle()
+			assert.Empty(b, b.Has(key))
+			assert.True(b, slices.ContainsFunc(r.Nodes(), func(n redlock.NodeStatus) bool {
+				return errors.Is(n.Servers[0].Err, redlock.ErrDuplicateNode)
+			}))
+			require.NoError(b, r.Close())
+			assert.Contains(b, log.String(), "one server is listed as two nodes")
+		})
+	}
+}
+
+// The first operation waits for a slow twin, but not for a hung node, nor for one that
+// refuses connections.
+func TestDuplicateIsAwaitedByTheFirstOperation(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
+		b.Stall(0)
+		b.Masters.Kill(1)
+		assert.Equal(b, 90*time.Millisecond, virtual.Took(func() { b.Release(b.Take(b.Redlock)) }), "20 to shake hands, 10 each, and the wait")
+		assert.Equal(b, 20*time.Millisecond, virtual.Took(func() { b.Release(b.Take(b.Redlock)) }), "once")
+	})
+}
+
+// That wait is no longer than a lock can afford.
+func TestDuplicateIsAwaitedNoLongerThanALockCanAfford(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Delay(time.Millisecond, time.Millisecond)
+		b.Stall(0)
+		l, err := b.Redlock.TryAcquire(ctx, key, 60*time.Millisecond)
+		require.NoError(b, err)
+		assert.Greater(b, time.Until(l.Until()), 20*time.Millisecond)
+		b.Release(l)
+	})
+}
+
+func TestGuardStatusOfNodes(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		for _, n := range b.Redlock.Nodes() {
+			assert.Empty(b, n.Servers, "nobody was asked")
+		}
+		b.Warm()
+		require.NoError(b, b.Masters.Master(1).RestartEmpty())
+		now := time.Now()
+		for range 2 { // the first finds a connection broken
+			l := b.Take(b.Redlock)
+			b.Settle()
+			b.Release(l)
+		}
+		for i, n := range b.Redlock.Nodes() {
+			m := b.Masters.Master(i)
+			assert.Equal(b, m.Addr(), n.Addr)
+			require.Len(b, n.Servers, 1)
+			s := n.Servers[0]
+			assert.Len(b, s.RunID, 40)
+			assert.Equal(b, "master", s.Role)
+			if i == 1 {
+				assert.Equal(b, now, s.Started)
+				assert.Equal(b, now.Add(virtual.Quarantine), s.Quarantine)
+				assert.ErrorContains(b, s.Err, "quarantined for 11.1s: restarted 0s ago")
+			} else {
+				assert.Equal(b, redlocktest.InitialUptime, now.Sub(s.Started))
+				assert.True(b, s.Quarantine.Before(now))
+				assert.NoError(b, s.Err)
+			}
+		}
+	})
+	assert.Nil(t, (*redlock.Redlock)(nil).Nodes())
+	assert.Nil(t, (&redlock.Redlock{}).Nodes())
+}

@@ -1,0 +1,242 @@
+package voter_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
+	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
+)
+
+// address is the third node's in a bed of three nodes and more servers. It leads to one
+// server at a time.
+type address struct {
+	*virtual.Bed
+	leads *redlocktest.Master
+	conns []net.Conn
+}
+
+// moving runs f in a bubble with two plain nodes and one whose address can be given to
+// another server: masters 2 to n-1 are those that it can lead to.
+func moving(t *testing.T, n int, f func(a *address)) {
+	t.Helper()
+	virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) { f(&address{Bed: b, leads: b.Masters.Master(2)}) })
+}
+
+// guarded is one more client with the guard on the two nodes and the address.
+func (a *address) guarded(cfg redlock.Config) *redlock.Redlock {
+	a.Helper()
+	cfg.RestartGuard = virtual.GuardFor
+	third := a.Masters.Master(2).Client(func(o *redis.Options) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := a.leads.Client().Options().Dialer(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			c := &breakable{Conn: conn}
+			a.conns = append(a.conns, c)
+			return c, nil
+		}
+	})
+	r, err := redlock.New([]redis.UniversalClient{a.Masters.Master(0).Client(), a.Masters.Master(1).Client(), third}, cfg)
+	require.NoError(a, err)
+	a.Cleanup(func() { require.NoError(a, r.Close()) })
+	return r
+}
+
+// breakable is a connection that the test closes, and the client again.
+type breakable struct {
+	net.Conn
+	once sync.Once
+	err  error
+}
+
+func (c *breakable) Close() error {
+	c.once.Do(func() { c.err = c.Conn.Close() })
+	return c.err
+}
+
+// lead gives the address to master i and breaks the connections to its predecessor.
+func (a *address) lead(i int) {
+	a.leads = a.Masters.Master(i)
+	for _, c := range a.conns {
+		_ = c.Close()
+	}
+	a.conns = nil
+}
+
+// look has the client ask all three nodes, over new connections where old ones broke.
+func (a *address) look(r *redlock.Redlock) {
+	a.Helper()
+	for range 2 {
+		a.Redis(0).Del(key)
+		l, err := r.TryAcquire(ctx, key, ttl)
+		a.Settle()
+		if err == nil {
+			require.NoError(a, l.Release(ctx))
+		}
+		a.Settle()
+	}
+}
+
+// third is why the third node's votes do not count for the client.
+func (a *address) third(r *redlock.Redlock) error { return r.Nodes()[2].Servers[0].Err }
+
+// A replica whose master had lost the identity record is promoted, and a client meets it
+// first: it may have forgotten, and is in quarantine from now.
+func TestIdentityRecordMissingOnAPromotedServer(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		b.Steal(key, time.Hour, 0)
+		require.NoError(b, b.Masters.Master(2).FailOver()) // it has no keys, not even the record
+		first := b.NewRedlock(virtual.Guarded)
+		_, err := first.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrHeld)
+		assert.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
+		time.Sleep(4 * time.Second)
+		second := b.NewRedlock(virtual.Guarded)
+		_, err = second.TryAcquire(ctx, key, ttl)
+		assert.ErrorContains(b, err, "quarantined for 6.1s: another server took over 4s ago", "the first has written since when")
+		time.Sleep(7 * time.Second)
+		b.Redis(0).Del(key)
+		third := b.NewRedlock(virtual.Guarded)
+		b.Release(b.Take(third))
+		assert.NoError(b, third.Nodes()[2].Servers[0].Err, "it costs one guard, once")
+	})
+}
+
+// An address goes from one independent server to another and back. The date in the
+// returning server's identity record is from its earlier stay.
+func TestGuardExcludesAServerThatComesBackToItsAddress(t *testing.T) {
+	moving(t, 4, func(a *address) {
+		witness := a.guarded(redlock.Config{})
+		a.look(witness)
+		a.lead(3)
+		a.look(witness) // dates the record of 3
+		require.ErrorContains(a, a.third(witness), "another server took over 0s ago")
+		time.Sleep(virtual.Quarantine)
+		a.lead(2)
+		a.look(witness)
+		require.ErrorContains(a, a.third(witness), "another server took over 0s ago")
+		time.Sleep(virtual.Quarantine)
+		for _, back := range []int{3, 2} {
+			idle := a.guarded(redlock.Config{})
+			a.look(idle)
+			a.look(witness)
+			require.NoError(a, a.third(witness))
+			time.Sleep(5 * time.Second)
+			a.lead(back)
+			a.look(witness)
+			assert.ErrorContains(a, a.third(witness), "quarantined for 10.1s: another server took over 0s ago")
+			time.Sleep(4 * time.Second)
+			a.look(idle)
+			assert.ErrorContains(a, a.third(idle), "quarantined for 6.1s: another server took over 4s ago", "by the record")
+			fresh := a.guarded(redlock.Config{})
+			a.look(fresh)
+			assert.ErrorContains(a, a.third(fresh), "quarantined for 6.1s: another server took over 4s ago", "the record has the new date")
+			time.Sleep(virtual.Quarantine)
+		}
+	})
+}
+
+// A client has seen a server, slept while its address led to another one, and sees it
+// again. A client that saw the other one has dated the record.
+func TestIdentityRecordGainsADate(t *testing.T) {
+	moving(t, 4, func(a *address) {
+		idle, witness := a.guarded(redlock.Config{}), a.guarded(redlock.Config{})
+		a.look(idle)
+		a.lead(3)
+		a.look(witness)
+		a.lead(2)
+		a.look(witness)
+		time.Sleep(3 * time.Second)
+		a.look(idle)
+		assert.ErrorContains(a, a.third(idle), "quarantined for 7.1s: another server took over 3s ago")
+	})
+}
+
+// A server that was never a replica takes over an address. A client that saw the server
+// before it dates the identity record, and a client that comes later heeds the date.
+func TestIdentityRecordDateOfAServerThatWasNeverAReplica(t *testing.T) {
+	moving(t, 4, func(a *address) {
+		witness := a.guarded(redlock.Config{})
+		a.look(witness)
+		a.lead(3)
+		a.look(witness)
+		time.Sleep(3 * time.Second)
+		fresh := a.guarded(redlock.Config{})
+		a.Steal(key, time.Hour, 0)
+		_, err := fresh.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(a, err, redlock.ErrHeld)
+		assert.ErrorContains(a, err, "quarantined for 7.1s: another server took over 3s ago")
+	})
+}
+
+// The first dated record is lost, and a client that knows of nothing leaves one without a
+// date. The client that knows of the takeover writes the date again.
+func TestIdentityRecordIsWrittenAgainWhenLost(t *testing.T) {
+	for name, lose := range map[string]func(a *address){
+		"it is gone":         func(a *address) {},
+		"another is undated": func(a *address) { a.look(a.guarded(redlock.Config{})) },
+	} {
+		moving(t, 4, func(a *address) {
+			witness := a.guarded(redlock.Config{})
+			a.look(witness)
+			a.lead(3)
+			a.look(witness)
+			a.Redis(3).Del("redlock:server")
+			lose(a)
+			time.Sleep(3 * time.Second)
+			a.look(witness)
+			assert.ErrorContains(a, a.third(witness), "took over 3s ago", name)
+			time.Sleep(time.Second)
+			fresh := a.guarded(redlock.Config{})
+			a.look(fresh)
+			assert.ErrorContains(a, a.third(fresh), "quarantined for 6.1s: another server took over 4s ago", name)
+		})
+	}
+}
+
+// A server that nobody has met has the identity record of another, from a backup perhaps.
+func TestIdentityRecordOfAnotherServer(t *testing.T) {
+	moving(t, 4, func(a *address) {
+		require.NoError(a, a.Redis(2).Set("redlock:server", "someone:else 0"))
+		fresh := a.guarded(redlock.Config{})
+		a.look(fresh)
+		assert.ErrorContains(a, a.third(fresh), "quarantined for 10.1s: another server took over 0s ago")
+	})
+}
+
+// An identity is believed for a second from when the question was sent: the answer may
+// have been under way for longer.
+func TestGuardAsksAgainASecondAfterItSentTheQuestion(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{RestartGuard: virtual.GuardFor, NodeTimeout: 3 * time.Second}, func(b *virtual.Bed) {
+		third := b.Masters.Master(2)
+		b.Release(b.Take(b.Redlock))
+		b.Settle()
+		time.Sleep(990 * time.Millisecond)
+		// It keeps the connection in use, and the node is asked on it.
+		b.Release(b.Take(b.Redlock))
+		time.Sleep(50 * time.Millisecond)
+		third.Delay(0, 900*time.Millisecond)
+		b.Redis(1).Set(key, "somebody else")
+		l, err := b.Redlock.TryAcquire(ctx, key, ttl)
+		require.NoError(b, err)
+		third.Demote()
+		third.Promote()
+		third.Delay(0, 0)
+		_ = l.Release(ctx)
+		time.Sleep(200 * time.Millisecond)
+		_, err = b.Redlock.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrHeld)
+		assert.ErrorContains(b, err, "another server took over")
+	})
+}

@@ -1,0 +1,197 @@
+package waitqueue_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/testenv/virtual"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// A thousand goroutines of one Redlock hand the lock over within it, in order: each costs
+// one SET and one release on each node, and a round trip for each. Nobody queues on the
+// nodes, nobody listens.
+func TestAcquireByAThousandGoroutines(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.ReadyParty(redlock.Config{})
+		b.Delay(time.Millisecond, time.Millisecond)
+		l := b.Hold(p, time.Hour)
+		require.NoError(b, l.Release(ctx))
+		time.Sleep(10 * time.Millisecond)
+		l, err := p.Acquire(ctx, key, time.Hour)
+		require.NoError(b, err)
+		const n = 1000
+		var whose []int
+		done := make(chan error, n)
+		for i := range n {
+			go func() {
+				l, err := p.Acquire(ctx, key, time.Hour)
+				if err == nil {
+					whose = append(whose, i) // unguarded: the lock is the guard
+					time.Sleep(time.Millisecond)
+					err = l.Release(ctx)
+				}
+				done <- err
+			}()
+			b.Settle()
+		}
+		tape := b.Record(p)
+		began := time.Now()
+		require.NoError(b, l.Release(ctx))
+		for range n {
+			require.NoError(b, <-done)
+		}
+		assert.Equal(b, 2*time.Millisecond+n*5*time.Millisecond, time.Since(began))
+		time.Sleep(10 * time.Millisecond)
+		assert.Equal(b, map[string]map[string]int{p.Name: {"SET": 3 * n, "release": 3 * (n + 1)}}, tape.Count())
+		for i := range n {
+			require.Equal(b, i, whose[i])
+		}
+		for i := range 3 {
+			assert.Empty(b, b.Redis(i).Keys())
+			assert.Empty(b, b.Redis(i).PubSubChannels(""))
+		}
+	})
+}
+
+// While another client waits a turn is for one goroutine, and then the key is that client's.
+func TestAcquireInALocalQueueLetsOthersIn(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+		var queue []*virtual.Waiter
+		for i := range 20 {
+			p := ours
+			if i == 3 || i == 4 {
+				p = theirs
+			}
+			queue = append(queue, p.Wait(key, time.Hour))
+			time.Sleep(20 * time.Millisecond)
+		}
+		got := order(b, l, queue)
+		assert.Equal(b, 0, got[0])
+		assert.Equal(b, 3, got[1])
+		assert.Equal(b, 1, got[2])
+		assert.Equal(b, 4, got[3], "as they take turns")
+		assert.Equal(b, []int{2, 5, 6, 7, 8, 9}, got[4:10], "and within each first come first served")
+		b.NoQueues()
+	})
+}
+
+// A lock that is over lets the line go on, however it ended: its validity is over, it is
+// found lost, or it is released, once or twice.
+func TestAcquireInALocalQueueGoesOnWhenALockEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end   func(b *virtual.Bed, l *redlock.Lock)
+		after time.Duration
+	}{
+		"released twice": {func(b *virtual.Bed, l *redlock.Lock) {
+			require.NoError(b, l.Release(ctx))
+			assert.ErrorIs(b, l.Release(ctx), redlock.ErrReleased)
+		}, 0},
+		// Validity is over before the key is: by the drift of 102 ms.
+		"expired": {func(*virtual.Bed, *redlock.Lock) {}, ttl},
+		"lost": {func(b *virtual.Bed, l *redlock.Lock) {
+			for i := range 5 {
+				b.Redis(i).Del(key)
+			}
+			assert.ErrorIs(b, l.Extend(ctx, ttl), redlock.ErrNotHeld)
+		}, 0},
+	} {
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			p := b.ReadyParty(redlock.Config{})
+			l, err := p.Acquire(ctx, key, ttl)
+			require.NoError(b, err)
+			taken := time.Now()
+			first := p.Wait(key, time.Hour)
+			b.Settle()
+			second := p.Wait(key, time.Hour)
+			b.Settle()
+			tc.end(b, l)
+			next := first.Hold()
+			assert.GreaterOrEqual(b, first.Got.Sub(taken), tc.after, name)
+			assert.LessOrEqual(b, first.Got.Sub(taken), tc.after+5*time.Millisecond, name)
+			assert.False(b, second.Over(), name)
+			b.Release(next)
+			b.Release(second.Hold())
+			b.NoQueues()
+		})
+	}
+}
+
+// Close ends every wait with ErrClosed, wherever it stands, and the queue is left.
+func TestCloseEndsAllWaits(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+		p, other := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		var waits []*virtual.Waiter
+		for i := range 100 {
+			waits = append(waits, p.Wait(key, time.Hour))
+			if i%2 == 0 {
+				waits = append(waits, p.Wait(fmt.Sprint("free ", i), time.Hour))
+			}
+		}
+		time.Sleep(300 * time.Millisecond)
+		after := other.Wait(key, time.Hour)
+		time.Sleep(300 * time.Millisecond)
+		assert.Len(b, b.Queued(0, key), 2)
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
+		assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, p.Close()) }), 100*time.Millisecond)
+		for _, w := range waits {
+			<-w.Done
+			if w.Err != nil {
+				assert.ErrorIs(b, w.Err, redlock.ErrClosed)
+			}
+		}
+		assert.Len(b, b.Queued(0, key), 1)
+		began := time.Now()
+		require.NoError(b, l.Release(ctx))
+		l = after.Hold()
+		assert.Equal(b, 40*time.Millisecond, after.Got.Sub(began))
+		require.NoError(b, l.Release(ctx))
+		time.Sleep(100 * time.Millisecond)
+		b.NoQueues()
+		for i := range 5 {
+			assert.Empty(b, b.Redis(i).Keys())
+		}
+	})
+}
+
+// Those in the line whose context ends leave it without a word to the nodes, and without a
+// gap.
+func TestAcquireCancelledLeavesNoGapInTheLocalQueue(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		p := b.ReadyParty(redlock.Config{})
+		l, err := p.Acquire(ctx, key, time.Hour)
+		require.NoError(b, err)
+		var queue, stay []*virtual.Waiter
+		for range 30 {
+			queue = append(queue, p.Wait(key, time.Hour))
+			b.Settle()
+		}
+		tape := b.Record(p)
+		for i, w := range queue {
+			if i%3 == 0 {
+				stay = append(stay, w)
+				continue
+			}
+			w.Cancel()
+			<-w.Done
+			assert.ErrorIs(b, w.Err, context.Canceled)
+			assert.ErrorIs(b, w.Err, redlock.ErrHeld)
+		}
+		assert.Zero(b, tape.Total())
+		for _, w := range stay {
+			b.Release(l)
+			l = w.Hold()
+		}
+		b.Release(l)
+		assert.Equal(b, map[string]int{"SET": 30, "release": 33}, tape.Count()[p.Name])
+		b.NoQueues()
+	})
+}

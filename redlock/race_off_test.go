@@ -1,7 +1,0 @@
-//go:build !race
-
-package redlock_test
-
-import "testing"
-
-func crowded(*testing.T) {}
