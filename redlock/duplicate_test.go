@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -34,7 +35,7 @@ func (a *movable) moves(to *redlocktest.Master, delay time.Duration) {
 		a.paths[to] = to.Path()
 	}
 	a.to = a.paths[to]
-	a.to.Shape(func(redlocktest.Direction) (time.Duration, bool) { return delay, false })
+	a.to.Shape(func(faultlink.Direction) (time.Duration, bool) { return delay, false })
 	if before != nil {
 		before.Break()
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 const longTTL = 30 * time.Second
@@ -88,7 +88,7 @@ func TestForceReleaseTellsTheHolderWhenAMajorityHasDeleted(t *testing.T) {
 		l := holder.kept()
 		i := b.inspect(operator.Redlock)
 		for n, path := range operator.paths {
-			path.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
+			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
 				return time.Duration(n*10) * time.Millisecond, false
 			})
 		}
@@ -152,8 +152,8 @@ func TestForceReleaseTellsTheHolderDuringARenewal(t *testing.T) {
 		b.say(broken("another"), 0, 1, 2) // so that no PING delays the messages
 		i := b.inspect(operator.Redlock)
 		for _, path := range holder.paths {
-			path.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
-				if d != redlocktest.ToMaster {
+			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
+				if d != faultlink.ToServer {
 					return 300 * time.Millisecond, false
 				}
 				return 0, false

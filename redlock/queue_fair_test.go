@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // jitter has everything that a party sends and gets take from half of d to all of it.
@@ -19,7 +19,7 @@ func (p *party) jitter(seed uint64, d time.Duration) {
 	for i, path := range p.paths {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		var mu sync.Mutex // its connections ask side by side
-		path.Shape(func(redlocktest.Direction) (time.Duration, bool) {
+		path.Shape(func(faultlink.Direction) (time.Duration, bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			return d/2 + time.Duration(random.Int64N(int64(d/2))), false

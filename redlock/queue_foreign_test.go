@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -157,7 +158,7 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 // delays has each message on a path take from least to most.
 func delays(path *redlocktest.Path, random *rand.Rand, least, most time.Duration) {
 	var mu sync.Mutex // its connections ask side by side
-	path.Shape(func(redlocktest.Direction) (time.Duration, bool) {
+	path.Shape(func(faultlink.Direction) (time.Duration, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		return least + time.Duration(random.Int64N(int64(most-least)+1)), false

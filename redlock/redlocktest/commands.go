@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-// command is a command as the client sent it.
-type command struct {
-	args []string
-	raw  []byte
-}
-
 // Commands returns the commands that reached the server since the start or the last
 // [Master.ResetCommands], oldest first, each as its upper-case name and its arguments.
 // Handshakes are included. Commands that a script calls are not, nor those that were lost or
@@ -55,54 +49,57 @@ func (m *Master) record(args []string) (s sent, stalled <-chan struct{}) {
 
 // isHandshake reports whether a client library sends these commands by itself on a new
 // connection.
-func isHandshake(commands []command) bool {
-	for _, c := range commands {
-		switch strings.ToUpper(c.args[0]) {
+func isHandshake(request []byte) bool {
+	for len(request) > 0 {
+		name := ""
+		n, _ := parseCommand(request, func(arg []byte) {
+			if name == "" {
+				name = strings.ToUpper(string(arg))
+			}
+		})
+		switch name {
 		case "HELLO", "AUTH", "SELECT", "CLIENT", "READONLY":
 		default:
 			return false
 		}
+		request = request[n:]
 	}
 	return true
 }
 
-// parseCommands splits b into its complete commands, which do not share its memory, and the
-// incomplete rest. bad means that the rest cannot become a command. Like Redis, it ignores an
-// empty array.
-func parseCommands(b []byte) (commands []command, rest []byte, bad bool) {
-	for len(b) > 0 {
-		args, n, bad := parseCommand(b)
+// wholeCommands returns the length of the complete commands at the start of b. bad means that
+// the rest cannot become a command.
+func wholeCommands(b []byte) (whole int, bad bool) {
+	for whole < len(b) {
+		n, bad := parseCommand(b[whole:], func([]byte) {})
 		if bad || n == 0 {
-			return commands, b, bad
+			return whole, bad
 		}
-		if len(args) > 0 {
-			commands = append(commands, command{args: args, raw: bytes.Clone(b[:n])})
-		}
-		b = b[n:]
+		whole += n
 	}
-	return commands, nil, false
+	return whole, false
 }
 
-// parseCommand returns the command at the start of b, an array of bulk strings, and its length
-// in bytes, or 0 if it is not complete.
-func parseCommand(b []byte) (args []string, n int, bad bool) {
+// parseCommand calls arg for each string of the command at the start of b, an array of bulk
+// strings. It returns the command's length in bytes, or 0 if it is not complete.
+func parseCommand(b []byte, arg func([]byte)) (n int, bad bool) {
 	count, n, bad := parseLength(b, '*')
 	if n == 0 {
-		return nil, 0, bad
+		return 0, bad
 	}
 	for range count {
 		length, head, bad := parseLength(b[n:], '$')
 		if bad || length < 0 {
-			return nil, 0, true
+			return 0, true
 		}
 		end := n + head + length + len("\r\n")
 		if head == 0 || len(b) < end {
-			return nil, 0, false
+			return 0, false
 		}
-		args = append(args, string(b[n+head:n+head+length]))
+		arg(b[n+head : n+head+length])
 		n = end
 	}
-	return args, n, false
+	return n, false
 }
 
 // parseLength returns the length in a line such as "*3\r\n" at the start of b, and the line's

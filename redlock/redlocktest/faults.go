@@ -1,6 +1,10 @@
 package redlocktest
 
-import "time"
+import (
+	"time"
+
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+)
 
 // faults are what a master's link does to its traffic. The master's mutex guards them.
 type faults struct {
@@ -85,50 +89,27 @@ func (m *Master) LoseRequests(n int) {
 	m.faults.loseRequests = max(n, 0)
 }
 
-// fate is what happens to a request.
-type fate int
-
-const (
-	pass fate = iota
-	loseRequest
-	loseReply
-)
-
-// draw decides the fate of a request that has just been sent.
-func (m *Master) draw(commands []command) fate {
-	if isHandshake(commands) {
-		return pass
-	}
+// fate decides what happens to a request that has just been sent.
+func (m *Master) fate(request []byte) faultlink.Fate {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch f := &m.faults; {
+	case f.loseRequests+f.loseReplies == 0 || isHandshake(request):
+		return faultlink.Pass
 	case f.loseRequests > 0:
 		f.loseRequests--
-		return loseRequest
-	case f.loseReplies > 0:
-		f.loseReplies--
-		return loseReply
+		return faultlink.LoseRequest
 	}
-	return pass
+	m.faults.loseReplies--
+	return faultlink.LoseReply
 }
 
-// requestDue and replyDue return when something sent now arrives, after the delay of its path.
-// The zero time means at once.
-func (m *Master) requestDue(path time.Duration) time.Time {
+// delay returns how long what is sent now takes, in addition to its path.
+func (m *Master) delay(d faultlink.Direction) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return due(m.faults.request + path)
-}
-
-func (m *Master) replyDue(path time.Duration) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return due(m.faults.reply + path)
-}
-
-func due(delay time.Duration) time.Time {
-	if delay <= 0 {
-		return time.Time{}
+	if d == faultlink.ToServer {
+		return m.faults.request
 	}
-	return time.Now().Add(delay)
+	return m.faults.reply
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -224,8 +225,8 @@ func TestInfoIsSubjectToFaults(t *testing.T) {
 
 		p := m.Path()
 		var length int
-		p.Tear(func(d redlocktest.Direction, bytes int) int {
-			if d == redlocktest.ToMaster {
+		p.Tear(func(d faultlink.Direction, bytes int) int {
+			if d == faultlink.ToServer {
 				return bytes
 			}
 			length = bytes

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 )
 
 // Kill ends the master like SIGKILL ends a server that has written everything to disk. New
@@ -85,18 +87,17 @@ func (m *Master) forget() error {
 
 // start lets connections in, to a server with this identity. The master must be down.
 func (m *Master) start(id identity) error {
-	var ln *listener
+	var ln *faultlink.Listener
 	if !m.virtual {
-		l, err := listen(m.addr)
-		if err != nil {
+		var err error
+		if ln, err = faultlink.Listen(m.addr); err != nil {
 			return fmt.Errorf("redlocktest: master cannot listen: %w", err)
 		}
-		ln = &listener{Listener: l, done: make(chan struct{})}
 	}
 
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.closed {
-		m.mu.Unlock()
 		if ln != nil {
 			ln.Close()
 		}
@@ -106,63 +107,37 @@ func (m *Master) start(id identity) error {
 	m.identity = id
 	m.listener = ln
 	m.faults.resume()
-	m.mu.Unlock()
-
 	if ln != nil {
-		go ln.accept(m)
+		ln.Serve(m.serve)
 	}
 	return nil
 }
 
-// stop refuses and cuts connections. It returns when no goroutine of a link and no command is
-// left.
+// stop refuses and cuts connections. It returns when no goroutine of a connection and no
+// command is left.
 func (m *Master) stop() {
 	m.mu.Lock()
 	m.up = false
 	ln := m.listener
 	m.listener = nil
-	links := make([]*link, 0, len(m.links))
-	for l := range m.links {
-		links = append(links, l)
-	}
+	conns := m.conns.All()
 	m.mu.Unlock()
 
 	if ln != nil {
 		ln.Close()
-		<-ln.done
 	}
-	for _, l := range links {
-		l.sever()
+	for _, c := range conns {
+		c.Sever()
 	}
 	// A command that waits, such as BLPOP, ends only with miniredis's context, which miniredis
 	// does not renew by itself.
 	m.redis.CtxCancel()
-	for _, l := range links {
-		<-l.done
+	for _, c := range conns {
+		<-c.Done()
 	}
 	m.redis.Lock()
 	m.redis.Ctx, m.redis.CtxCancel = context.WithCancel(context.Background())
 	m.redis.Unlock()
-}
-
-// admit connects a new link to the server, or returns false if the master is down.
-func (m *Master) admit(l *link) bool {
-	m.mu.Lock()
-	up := m.up
-	if up {
-		m.links[l] = struct{}{}
-		m.numbered++
-		l.number = m.numbered
-	}
-	m.mu.Unlock()
-	if up {
-		if l.path != nil {
-			l.path.add(l)
-		}
-		// A link that has been severed meanwhile ends as soon as it is served.
-		l.serve(m.server)
-	}
-	return up
 }
 
 // FlushScripts empties the script cache, as SCRIPT FLUSH does; the next EVALSHA gets NOSCRIPT.

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/internal/testenv/port"
 )
 
@@ -35,12 +36,13 @@ type Master struct {
 	// synctest bubble.
 	turn chan struct{}
 
+	direct *faultlink.Path // of connections without a path of their own
+
 	mu       sync.Mutex // never held while anything blocks
 	closed   bool
 	up       bool
-	listener *listener // nil if virtual or down
-	links    map[*link]struct{}
-	numbered int // number of links so far
+	listener *faultlink.Listener // nil if virtual or down
+	conns    faultlink.Set
 	clients  []*redis.Client
 	password string
 	faults   faults
@@ -59,7 +61,7 @@ func newMaster(i int, virtual bool) (*Master, error) {
 		virtual: virtual,
 		redis:   miniredis.NewMiniRedis(),
 		turn:    make(chan struct{}, 1),
-		links:   map[*link]struct{}{},
+		direct:  faultlink.NewPath(),
 
 		queueing: map[*server.Peer]bool{},
 		faults:   newFaults(),
@@ -79,7 +81,7 @@ func newMaster(i int, virtual bool) (*Master, error) {
 	if virtual {
 		m.addr = virtualAddr(i)
 	} else {
-		if m.port, err = reserve(); err != nil {
+		if m.port, err = port.Reserve(); err != nil {
 			m.redis.Close()
 			return nil, err
 		}

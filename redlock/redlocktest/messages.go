@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 )
 
 // LoseMessages loses each of the next n messages that the server publishes, on any channel, to
@@ -32,36 +34,26 @@ func (m *Master) DelayMessages(d time.Duration) {
 // does, with everything under way on it. Others stay open. When it returns, PUBLISH counts
 // none of those cut. Do not call it from a miniredis hook.
 func (m *Master) BreakSubscriptions() {
-	m.mu.Lock()
-	links := subscribed(m.links)
-	m.mu.Unlock()
-	for _, l := range links {
-		l.sever()
-		<-l.done
+	for _, c := range subscribed(&m.conns) {
+		c.Sever()
+		<-c.Done()
 	}
 }
 
 // BreakSubscriptions cuts the path's connections with a subscription, like [Path.Break], and
 // no others.
 func (p *Path) BreakSubscriptions() {
-	p.mu.Lock()
-	links := subscribed(p.links)
-	p.mu.Unlock()
-	for _, l := range links {
-		l.cut()
+	for _, c := range subscribed(&p.Conns) {
+		c.Cut()
 	}
 }
 
-// subscribed returns the links with a subscription, oldest first, so that runs in virtual time
-// can be repeated.
-func subscribed(links map[*link]struct{}) (list []*link) {
-	for l := range links {
-		if l.exchanges.subscriptions.Load() > 0 {
-			list = append(list, l)
-		}
-	}
-	slices.SortFunc(list, func(a, b *link) int { return a.number - b.number })
-	return list
+// subscribed returns the connections with a subscription, oldest first, so that runs in virtual
+// time can be repeated.
+func subscribed(conns *faultlink.Set) []*faultlink.Conn {
+	return slices.DeleteFunc(conns.All(), func(c *faultlink.Conn) bool {
+		return c.Owner.(*serverEnd).exchanges.subscriptions.Load() == 0
+	})
 }
 
 // RefuseSubscriptions answers later SUBSCRIBE and PSUBSCRIBE commands with an error, given as
@@ -87,11 +79,11 @@ func (m *Master) losesMessage() bool {
 	return m.faults.loseMessages < 0
 }
 
-// messageDue is replyDue for a message.
-func (m *Master) messageDue(path time.Duration) time.Time {
+// messageDelay returns how much later than a reply a message arrives that is sent now.
+func (m *Master) messageDelay() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return due(m.faults.reply + m.faults.message + path)
+	return m.faults.message
 }
 
 // isMessage reports whether a reply that answers no command was published.

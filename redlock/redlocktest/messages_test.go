@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -110,7 +111,7 @@ func TestWhoIsGoneReceivesNothing(t *testing.T) {
 			require.NoError(t, m.FailOver())
 		},
 		"a message cut": func(t *testing.T, m *redlocktest.Master, p *redlocktest.Path, _ *redis.PubSub) {
-			losing(p, redlocktest.ToClient)
+			losing(p, faultlink.ToClient)
 			require.Equal(t, 1, wake(t, m.Client(), "lost"))
 		},
 	} {
@@ -182,18 +183,18 @@ func TestPathIsAskedOncePerPublishedMessage(t *testing.T) {
 		sub := subscribed(t, p.Client(once))
 		var mu sync.Mutex
 		asked, lengths := 0, []int(nil)
-		p.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
+		p.Shape(func(d faultlink.Direction) (time.Duration, bool) {
 			mu.Lock()
 			defer mu.Unlock()
-			if d == redlocktest.ToClient {
+			if d == faultlink.ToClient {
 				asked++
 			}
 			return 0, false
 		})
-		p.Tear(func(d redlocktest.Direction, bytes int) int {
+		p.Tear(func(d faultlink.Direction, bytes int) int {
 			mu.Lock()
 			defer mu.Unlock()
-			if d == redlocktest.ToClient {
+			if d == faultlink.ToClient {
 				lengths = append(lengths, bytes)
 			}
 			return bytes
@@ -210,7 +211,7 @@ func TestPathIsAskedOncePerPublishedMessage(t *testing.T) {
 		require.Equal(t, []int{long, long, long, long, long}, lengths[:5])
 
 		p.Shape(nil)
-		p.Tear(func(d redlocktest.Direction, bytes int) int { return bytes - 1 })
+		p.Tear(func(d faultlink.Direction, bytes int) int { return bytes - 1 })
 		wake(t, c, "torn")
 		for range 5 {
 			requireMessage(t, sub, "x")

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -46,8 +47,8 @@ func background(f func() error) func() (time.Duration, error) {
 
 // shaped makes a path delay requests and replies, and lose nothing.
 func shaped(p *redlocktest.Path, request, reply time.Duration) {
-	p.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
-		if d == redlocktest.ToMaster {
+	p.Shape(func(d faultlink.Direction) (time.Duration, bool) {
+		if d == faultlink.ToServer {
 			return request, false
 		}
 		return reply, false
@@ -55,8 +56,8 @@ func shaped(p *redlocktest.Path, request, reply time.Duration) {
 }
 
 // losing makes a path lose everything in one direction.
-func losing(p *redlocktest.Path, lost redlocktest.Direction) {
-	p.Shape(func(d redlocktest.Direction) (time.Duration, bool) { return 0, d == lost })
+func losing(p *redlocktest.Path, lost faultlink.Direction) {
+	p.Shape(func(d faultlink.Direction) (time.Duration, bool) { return 0, d == lost })
 }
 
 func TestPathCutsOffItsClientAlone(t *testing.T) {
@@ -81,7 +82,7 @@ func TestPathCutsOffItsClientAlone(t *testing.T) {
 		require.ErrorIs(t, c.Ping(t.Context()).Err(), syscall.ECONNREFUSED)
 
 		cut.Refuse(false)
-		losing(cut, redlocktest.ToMaster)
+		losing(cut, faultlink.ToServer)
 		reached()
 		require.Error(t, c.Ping(t.Context()).Err())
 	})
@@ -340,8 +341,8 @@ func TestShapeIsAskedOncePerMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		var mu sync.Mutex
-		asked := map[redlocktest.Direction]int{}
-		p.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
+		asked := map[faultlink.Direction]int{}
+		p.Shape(func(d faultlink.Direction) (time.Duration, bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[d]++
@@ -350,7 +351,7 @@ func TestShapeIsAskedOncePerMessage(t *testing.T) {
 		c := p.Client(once, func(o *redis.Options) { o.DisableIdentity = true; o.Protocol = 3 })
 		begin := time.Now()
 		require.NoError(t, c.Ping(t.Context()).Err())
-		require.Equal(t, map[redlocktest.Direction]int{redlocktest.ToMaster: 3, redlocktest.ToClient: 2}, asked)
+		require.Equal(t, map[faultlink.Direction]int{faultlink.ToServer: 3, faultlink.ToClient: 2}, asked)
 		require.Equal(t, 5*time.Millisecond, time.Since(begin))
 
 		for range 2 { // the first iteration gets a connection of its own
@@ -362,13 +363,13 @@ func TestShapeIsAskedOncePerMessage(t *testing.T) {
 			})
 			require.NoError(t, err)
 		}
-		require.Equal(t, map[redlocktest.Direction]int{redlocktest.ToMaster: 1, redlocktest.ToClient: 2}, asked)
+		require.Equal(t, map[faultlink.Direction]int{faultlink.ToServer: 1, faultlink.ToClient: 2}, asked)
 	})
 }
 
 // The second request or reply is faster than the first, and still arrives after it.
 func TestShapeKeepsOrderOnAConnection(t *testing.T) {
-	for name, slow := range map[string]redlocktest.Direction{"requests": redlocktest.ToMaster, "replies": redlocktest.ToClient} {
+	for name, slow := range map[string]faultlink.Direction{"requests": faultlink.ToServer, "replies": faultlink.ToClient} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 				p := m.Path()
@@ -376,9 +377,9 @@ func TestShapeKeepsOrderOnAConnection(t *testing.T) {
 				defer sub.Close()
 				_, err := sub.Receive(t.Context())
 				require.NoError(t, err)
-				delays := map[redlocktest.Direction][]time.Duration{slow: {time.Second, time.Millisecond}}
+				delays := map[faultlink.Direction][]time.Duration{slow: {time.Second, time.Millisecond}}
 				var mu sync.Mutex
-				p.Shape(func(d redlocktest.Direction) (delay time.Duration, _ bool) {
+				p.Shape(func(d faultlink.Direction) (delay time.Duration, _ bool) {
 					mu.Lock()
 					defer mu.Unlock()
 					if len(delays[d]) > 0 {
@@ -405,7 +406,7 @@ func TestLostRequestIsNotExecutedAndCutsItsConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		c := connected(t, p)
-		losing(p, redlocktest.ToMaster)
+		losing(p, faultlink.ToServer)
 		require.ErrorIs(t, c.Set(t.Context(), "key", "value", 0).Err(), io.EOF)
 		p.Shape(nil)
 		require.Empty(t, m.Miniredis().Keys())
@@ -419,7 +420,7 @@ func TestLostReplyIsExecutedAndCutsItsConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		c := connected(t, p)
-		losing(p, redlocktest.ToClient)
+		losing(p, faultlink.ToClient)
 		require.ErrorIs(t, c.Set(t.Context(), "key", "value", 0).Err(), io.EOF)
 		p.Shape(nil)
 		require.Equal(t, []string{"key"}, m.Miniredis().Keys())
@@ -434,7 +435,7 @@ func TestDiallingIsNotLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		dials := 0
-		p.Shape(func(redlocktest.Direction) (time.Duration, bool) { dials++; return time.Second, dials == 1 })
+		p.Shape(func(faultlink.Direction) (time.Duration, bool) { dials++; return time.Second, dials == 1 })
 		begin := time.Now()
 		require.NoError(t, p.Client(once, func(o *redis.Options) { o.DisableIdentity = true }).Ping(t.Context()).Err())
 		require.Equal(t, 5*time.Second, time.Since(begin), "the dial, the handshake and the command")

@@ -39,7 +39,7 @@ func TestAmend(t *testing.T) {
 		"a stranger's subscription":    {"SUBSCRIBE", false, "-NOAUTH no\r\n", "-NOAUTH no\r\n", "NOPERM no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := serverEnd{link: &link{master: m}}
+			e := serverEnd{master: m}
 			e.exchanges.asked(sent{command: []string{c.command}, replica: c.replica, refused: c.refused})
 			out, complete := e.exchanges.answered([]byte(c.from), e.amend)
 			require.Equal(t, c.out, string(joined(out)))
@@ -62,7 +62,7 @@ func FuzzAmend(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, command := range []string{"GET", "INFO", "EXEC", "HELLO", "EVAL", "SET", "SUBSCRIBE"} {
 			for _, cut := range []int{0, len(b) / 2} {
-				e := serverEnd{link: &link{master: m}}
+				e := serverEnd{master: m}
 				e.exchanges.asked(sent{command: []string{command}, replica: true})
 				one, _ := e.exchanges.answered(b[:cut], e.amend)
 				two, _ := e.exchanges.answered(b[cut:], e.amend)

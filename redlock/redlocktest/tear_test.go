@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -45,10 +46,10 @@ func pinned(t *testing.T, p *redlocktest.Path, configure ...func(*redis.Options)
 }
 
 // tornOnce cuts the n-th message in a direction, and records its length in long.
-func tornOnce(p *redlocktest.Path, in redlocktest.Direction, n, arrive int) (long *int) {
+func tornOnce(p *redlocktest.Path, in faultlink.Direction, n, arrive int) (long *int) {
 	var mu sync.Mutex
 	long = new(int)
-	p.Tear(func(d redlocktest.Direction, bytes int) int {
+	p.Tear(func(d faultlink.Direction, bytes int) int {
 		mu.Lock()
 		defer mu.Unlock()
 		if d == in {
@@ -69,7 +70,7 @@ func TestATornRequestIsExecutedUpToTheCut(t *testing.T) {
 		inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 			p := m.Path()
 			c := pinned(t, p)
-			long := tornOnce(p, redlocktest.ToMaster, 1, arrive)
+			long := tornOnce(p, faultlink.ToServer, 1, arrive)
 			replies, err := pipelined(t, c, keys...)
 			synctest.Wait()
 			require.Equal(t, len(keys)*len(set), *long)
@@ -94,7 +95,7 @@ func TestATornReplyIsReadUpToTheCut(t *testing.T) {
 			inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 				p := m.Path()
 				c := pinned(t, p)
-				long := tornOnce(p, redlocktest.ToClient, 1+torn, arrive)
+				long := tornOnce(p, faultlink.ToClient, 1+torn, arrive)
 				replies, err := pipelined(t, c, keys...)
 				synctest.Wait()
 				require.Equal(t, len("+OK\r\n"), *long)
@@ -115,13 +116,13 @@ func TestATornReplyIsReadUpToTheCut(t *testing.T) {
 // The end of the connection arrives after the bytes that arrive, which are as late as without
 // a cut.
 func TestWhatIsTornTakesItsTime(t *testing.T) {
-	for _, in := range []redlocktest.Direction{redlocktest.ToMaster, redlocktest.ToClient} {
+	for _, in := range []faultlink.Direction{faultlink.ToServer, faultlink.ToClient} {
 		inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 			p := m.Path()
 			c := pinned(t, p, func(o *redis.Options) { o.ReadTimeout = time.Hour })
 			shaped(p, time.Minute, time.Second)
 			tornOnce(p, in, 1, len(set)+1)
-			if in == redlocktest.ToClient {
+			if in == faultlink.ToClient {
 				tornOnce(p, in, 2, 1)
 			}
 			begin := time.Now()
@@ -138,8 +139,8 @@ func TestTearIsAskedOncePerMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, m *redlocktest.Master) {
 		p := m.Path()
 		var mu sync.Mutex
-		var asked []redlocktest.Direction
-		p.Tear(func(d redlocktest.Direction, bytes int) int {
+		var asked []faultlink.Direction
+		p.Tear(func(d faultlink.Direction, bytes int) int {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, d)
@@ -148,15 +149,15 @@ func TestTearIsAskedOncePerMessage(t *testing.T) {
 		c := p.Client(once, func(o *redis.Options) { o.DisableIdentity = true }).Conn()
 		defer c.Close()
 		require.NoError(t, c.Ping(t.Context()).Err())
-		one := []redlocktest.Direction{redlocktest.ToMaster, redlocktest.ToClient}
+		one := []faultlink.Direction{faultlink.ToServer, faultlink.ToClient}
 		require.Equal(t, slices.Concat(one, one), asked)
 		asked = nil
 		replies, err := pipelined(t, c, "key1", "key2")
 		require.NoError(t, err)
 		require.Equal(t, 2, replies)
-		require.ElementsMatch(t, append(one, redlocktest.ToClient), asked)
+		require.ElementsMatch(t, append(one, faultlink.ToClient), asked)
 		asked = nil
-		losing(p, redlocktest.ToClient)
+		losing(p, faultlink.ToClient)
 		require.Error(t, c.Ping(t.Context()).Err())
 		require.Equal(t, one[:1], asked)
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -54,7 +55,7 @@ var troubles = []trouble{
 	{name: "subscribers are cut off", begin: each((*redlocktest.Master).BreakSubscriptions), end: nothing},
 	{name: "subscribers are refused", begin: each(func(m *redlocktest.Master) { m.RefuseSubscriptions(noSubscribe); m.BreakSubscriptions() }), end: each(func(m *redlocktest.Master) { m.RefuseSubscriptions("") })},
 	{name: "the key expires", begin: nothing, end: nothing, holds: true},
-	{name: "the first is cut off in silence", off: true, begin: onPaths(func(p *path) { p.held[redlocktest.ToMaster]++; p.held[redlocktest.ToClient]++ }), end: onPaths(func(p *path) { p.held[redlocktest.ToMaster]--; p.held[redlocktest.ToClient]-- })},
+	{name: "the first is cut off in silence", off: true, begin: onPaths(func(p *path) { p.held[faultlink.ToServer]++; p.held[faultlink.ToClient]++ }), end: onPaths(func(p *path) { p.held[faultlink.ToServer]--; p.held[faultlink.ToClient]-- })},
 	{name: "the first is cut off", off: true,
 		begin: func(w *world, first *client) {
 			onPaths(func(p *path) { p.refused++ })(w, first)

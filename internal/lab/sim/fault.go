@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
@@ -165,10 +166,10 @@ func (f FaultPlan) ways(both, asks, replies string) string {
 // hit adds n to the count of each direction that the fault has.
 func (f FaultPlan) hit(count *[2]int, n int) {
 	if f.Ask {
-		count[redlocktest.ToMaster] += n
+		count[faultlink.ToServer] += n
 	}
 	if f.Reply {
-		count[redlocktest.ToClient] += n
+		count[faultlink.ToClient] += n
 	}
 }
 

@@ -15,12 +15,10 @@ func (l *Link) CutReplies(n int, commands ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cuts = n
+	l.orders++
 	l.cutOnly = nil
 	for _, name := range commands {
 		l.cutOnly = append(l.cutOnly, respName(name))
-	}
-	for c := range l.conns {
-		c.marked = false
 	}
 }
 
@@ -31,9 +29,17 @@ func (l *Link) CutsLeft() int {
 	return l.cuts
 }
 
-// sent marks a connection if its bytes name a command whose reply is to be cut. data is about
+// cutter finds the replies of one connection that CutReplies loses. The link's mutex guards it.
+type cutter struct {
+	link   *Link
+	marked int    // the call of CutReplies that a command under way is subject to; 0: none
+	recent string // the end of the bytes sent, upper case
+}
+
+// sent marks the connection if its bytes name a command whose reply is to be cut. data is about
 // to reach the server; the end of the bytes before it counts too.
-func (l *Link) sent(c *linkConn, data []byte) {
+func (c *cutter) sent(data []byte) {
+	l := c.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cuts == 0 || len(l.cutOnly) == 0 {
@@ -42,18 +48,18 @@ func (l *Link) sent(c *linkConn, data []byte) {
 	}
 	text := c.recent + strings.ToUpper(string(data))
 	if slices.ContainsFunc(l.cutOnly, func(name string) bool { return strings.Contains(text, name) }) {
-		c.marked = true
+		c.marked = l.orders
 		text = ""
 	}
 	c.recent = text[max(0, len(text)-64):]
 }
 
-// cut reports whether the reply that is about to reach the client is to be lost, and counts
-// it.
-func (l *Link) cut(c *linkConn) bool {
+// lost reports whether a reply is to be lost, and counts it.
+func (c *cutter) lost() bool {
+	l := c.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cuts == 0 || (len(l.cutOnly) > 0 && !c.marked) {
+	if l.cuts == 0 || (len(l.cutOnly) > 0 && c.marked != l.orders) {
 		return false
 	}
 	l.cuts--

@@ -1,4 +1,4 @@
-package redlocktest
+package faultlink
 
 import (
 	"io"
@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// packet is a command, some bytes of replies, or the end, on its way in one direction of a
-// link.
+// packet is some bytes, or the end, on its way in one direction of a connection.
 type packet struct {
-	command
-	due time.Time // when it arrives; zero: at once
-	end bool
+	data []byte
+	due  time.Time // when it arrives; zero: at once
+	end  bool
 }
 
-// flow is one direction of a link, first in, first out. Like a socket's buffers for a lock
-// client, it takes any amount, so that a slow receiver never blocks a sender.
+// flow is one direction of a connection, first in, first out. Like a socket's buffers for a
+// lock client, it takes any amount, so that a slow receiver never blocks a sender.
 type flow struct {
-	path      *Path // the path, which may hold packets; nil for none
+	path      *Path // may hold packets
 	direction Direction
 
 	mu      sync.Mutex
@@ -34,27 +33,27 @@ func newFlow(p *Path, d Direction) *flow {
 	return &flow{path: p, direction: d, filled: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// send adds packets to the flow and never blocks.
-func (f *flow) send(packets ...packet) {
+// send adds a packet to the flow and never blocks.
+func (f *flow) send(p packet) {
 	f.mu.Lock()
-	f.packets = append(f.packets, packets...)
+	f.packets = append(f.packets, p)
 	f.mu.Unlock()
 	select {
 	case f.filled <- struct{}{}:
-	default: // the signal that is there covers these packets too
+	default: // the signal that is there covers this packet too
 	}
 }
 
-// receive returns the next packet once it is due. It returns io.EOF at the end of the flow or
-// after close, and os.ErrDeadlineExceeded if expired is closed first; then no packet is lost.
+// receive returns the next bytes once they are due. It returns io.EOF at the end of the flow or
+// after close, and os.ErrDeadlineExceeded if expired is closed first; then nothing is lost.
 // Only one goroutine may receive at a time.
-func (f *flow) receive(expired <-chan struct{}) (packet, error) {
+func (f *flow) receive(expired <-chan struct{}) ([]byte, error) {
 	for {
 		select {
 		case <-f.closed:
-			return packet{}, io.EOF
+			return nil, io.EOF
 		case <-expired:
-			return packet{}, os.ErrDeadlineExceeded
+			return nil, os.ErrDeadlineExceeded
 		default:
 		}
 		next, ok := f.peek()
@@ -63,15 +62,12 @@ func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 		if ok {
 			left := time.Until(next.due)
 			if next.due.IsZero() || left <= 0 {
-				if f.path != nil && !f.passes(expired) {
-					continue
-				}
-				if next.end {
+				switch {
+				case !f.passes(expired):
+				case next.end:
 					f.close()
-					continue
-				}
-				if f.drop() {
-					return next, nil
+				case f.drop():
+					return next.data, nil
 				}
 				continue
 			}
@@ -92,7 +88,7 @@ func (f *flow) receive(expired <-chan struct{}) (packet, error) {
 // passes waits while the path is held. It returns false if the wait ended for another reason.
 func (f *flow) passes(expired <-chan struct{}) bool {
 	select {
-	case <-f.path.gate(f.direction):
+	case <-f.path.Gate(f.direction):
 		return true
 	case <-f.closed:
 	case <-expired:
@@ -124,11 +120,8 @@ func (f *flow) hasEnded() bool {
 	if !ok || !next.end || time.Until(next.due) > 0 {
 		return false
 	}
-	if f.path == nil {
-		return true
-	}
 	select {
-	case <-f.path.gate(f.direction):
+	case <-f.path.Gate(f.direction):
 		return true
 	default:
 		return false
