@@ -35,8 +35,8 @@ func (m *Master) ResetCommands() {
 func (m *Master) record(args []string) (s sent, stalled <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.faults.stalled() {
-		return sent{}, m.faults.gate
+	if m.faults.stall != nil {
+		return sent{}, m.faults.stall
 	}
 	args[0] = strings.ToUpper(args[0])
 	m.commands = append(m.commands, args)

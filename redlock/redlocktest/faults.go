@@ -14,27 +14,14 @@ type faults struct {
 	message        time.Duration // in addition to reply, for published messages
 	loseMessages   int           // less than 0: all
 	subscribing    string        // the error that a subscription gets; empty for none
-	gate           chan struct{} // closed while the master is not stalled
+	stall          chan struct{} // closed when the stall ends; nil if there is none
 }
 
-func newFaults() faults {
-	f := faults{gate: make(chan struct{})}
-	close(f.gate)
-	return f
-}
-
-func (f *faults) stalled() bool {
-	select {
-	case <-f.gate:
-		return false
-	default:
-		return true
-	}
-}
-
+// resume ends a stall.
 func (f *faults) resume() {
-	if f.stalled() {
-		close(f.gate)
+	if f.stall != nil {
+		close(f.stall)
+		f.stall = nil
 	}
 }
 
@@ -44,8 +31,8 @@ func (f *faults) resume() {
 func (m *Master) Stall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.faults.stalled() {
-		m.faults.gate = make(chan struct{})
+	if m.faults.stall == nil {
+		m.faults.stall = make(chan struct{})
 	}
 }
 

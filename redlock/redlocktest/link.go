@@ -27,12 +27,9 @@ type serverEnd struct {
 // if socket is nil. connect returns false if the master is down.
 func (m *Master) connect(p *Path, socket net.Conn) (*faultlink.Conn, bool) {
 	e := &serverEnd{master: m, path: p}
-	options := faultlink.Options{Path: m.direct, Owner: e, Whole: wholeCommands, Ask: m.fate, Delay: m.delay}
+	options := faultlink.Options{Path: m.direct, Owner: e, Client: socket, Whole: wholeCommands, Ask: m.fate, Delay: m.delay}
 	if p != nil {
 		options.Path = p.Path
-	}
-	if socket != nil {
-		options.Sockets = []net.Conn{socket}
 	}
 	m.mu.Lock()
 	if !m.up {
@@ -41,9 +38,6 @@ func (m *Master) connect(p *Path, socket net.Conn) (*faultlink.Conn, bool) {
 	}
 	e.conn = faultlink.New(options, &m.conns)
 	m.mu.Unlock()
-	if socket != nil {
-		e.conn.ServeClient(socket)
-	}
 	// The server starts its own goroutines. A connection that has been severed meanwhile ends
 	// at once.
 	m.server.ServeConn(e)

@@ -64,7 +64,6 @@ func newMaster(i int, virtual bool) (*Master, error) {
 		direct:  faultlink.NewPath(),
 
 		queueing: map[*server.Peer]bool{},
-		faults:   newFaults(),
 	}
 	m.redis.ClockTTL(true)
 

@@ -24,7 +24,7 @@ func (m *Master) dialInProcess(ctx context.Context, p *Path) (net.Conn, error) {
 	err := ctx.Err()
 	if err == nil {
 		if c, ok := m.connect(p, nil); ok {
-			return c.Client(m.remote()), nil
+			return c.Dialled(m.remote()), nil
 		}
 		err = os.NewSyscallError("connect", syscall.ECONNREFUSED)
 	}

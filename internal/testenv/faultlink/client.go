@@ -22,8 +22,8 @@ type Client struct {
 	rest        []byte // unread bytes of the last replies received
 }
 
-// Client returns the end of an in-process client that has dialled the address remote.
-func (c *Conn) Client(remote net.Addr) *Client {
+// Dialled returns the end of an in-process client that has dialled the address remote.
+func (c *Conn) Dialled(remote net.Addr) *Client {
 	return &Client{conn: c, remote: remote, read: newDeadline(), write: newDeadline()}
 }
 

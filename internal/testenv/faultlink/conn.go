@@ -12,8 +12,8 @@ import (
 //	client ──▶ requests ──▶ Receive ──▶ server
 //	client ◀── replies  ◀── Reply   ◀── server
 //
-// The client is a socket ([Conn.ServeClient]) or in-process ([Conn.Client]). The server is a
-// socket ([Conn.ServeServer]) or calls Receive, Reply and Close itself.
+// The client is a socket or in-process ([Conn.Dialled]). The server is a socket, or calls
+// Receive, Reply and Close itself.
 //
 // The client's end reaches the server only after the earlier requests. The server closes its
 // end when it has executed the last of them. So a request whose reply is to be lost is executed
@@ -40,8 +40,8 @@ type Options struct {
 	Path  *Path
 	Owner any // for the owner's use
 
-	// Sockets are closed when the connection is cut.
-	Sockets []net.Conn
+	Client net.Conn // the client's socket; nil if it is in-process
+	Server net.Conn // the server's socket; nil if it is in-process
 
 	// Whole returns how many bytes at the start of b are whole messages, and whether the rest
 	// cannot become one, which ends the connection. A request is what comes until only whole
@@ -77,6 +77,12 @@ func New(o Options, sets ...*Set) *Conn {
 	for _, s := range c.sets {
 		s.add(c)
 	}
+	if c.Client != nil {
+		c.serveClient()
+	}
+	if c.Server != nil {
+		c.serveServer()
+	}
 	return c
 }
 
@@ -89,8 +95,11 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 func (c *Conn) Sever() {
 	c.requests.close()
 	c.replies.end()
-	for _, s := range c.Sockets {
-		_ = s.Close()
+	if c.Client != nil {
+		_ = c.Client.Close()
+	}
+	if c.Server != nil {
+		_ = c.Server.Close()
 	}
 }
 
@@ -212,11 +221,7 @@ func (c *Conn) Reply(reply []byte, late time.Duration) {
 	if !lost {
 		left = c.Path.arrives(ToClient, len(reply))
 	}
-	c.reply(reply, left, c.due(ToClient, delay+late))
-}
-
-// reply sends the first bytes of a reply. If these are not all, it ends the connection.
-func (c *Conn) reply(reply []byte, left int, due time.Time) {
+	due := c.due(ToClient, delay+late)
 	if left > 0 {
 		c.replies.send(packet{data: reply[:left:left], due: due})
 	}

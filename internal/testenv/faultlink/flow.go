@@ -22,27 +22,43 @@ type flow struct {
 
 	mu      sync.Mutex
 	packets []packet
-	filled  chan struct{} // room for one signal that there may be packets
-	over    bool          // the end takes the place of the packets
-	ended   chan struct{} // closed when over is set
-	closed  chan struct{}
-	once    sync.Once
+	over    bool          // nothing comes after these packets
+	changed chan struct{} // room for one signal that packets has changed
+
+	closed chan struct{}
+	once   sync.Once
 }
 
 func newFlow(p *Path, d Direction) *flow {
-	return &flow{path: p, direction: d, filled: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{})}
+	return &flow{path: p, direction: d, changed: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // send adds a packet to the flow and never blocks.
 func (f *flow) send(p packet) {
+	f.change(func() {
+		if !f.over {
+			f.packets = append(f.packets, p)
+		}
+	})
+}
+
+// end replaces everything under way by the end of the connection.
+func (f *flow) end() {
+	f.change(func() { f.packets, f.over = []packet{{end: true}}, true })
+}
+
+func (f *flow) change(by func()) {
 	f.mu.Lock()
-	f.packets = append(f.packets, p)
+	by()
 	f.mu.Unlock()
 	select {
-	case f.filled <- struct{}{}:
-	default: // the signal that is there covers this packet too
+	case f.changed <- struct{}{}:
+	default: // the signal that is there covers this change too
 	}
 }
+
+// close discards everything under way.
+func (f *flow) close() { f.once.Do(func() { close(f.closed) }) }
 
 // receive returns the next bytes once they are due. It returns io.EOF at the end of the flow or
 // after close, and os.ErrDeadlineExceeded if expired is closed first; then nothing is lost.
@@ -56,28 +72,26 @@ func (f *flow) receive(expired <-chan struct{}) ([]byte, error) {
 			return nil, os.ErrDeadlineExceeded
 		default:
 		}
-		next, ok := f.peek()
-		wait, stop := f.filled, func() bool { return true }
 		var arrival <-chan time.Time
-		if ok {
-			left := time.Until(next.due)
-			if next.due.IsZero() || left <= 0 {
-				switch {
-				case !f.passes(expired):
-				case next.end:
-					f.close()
-				case f.drop():
-					return next.data, nil
-				}
-				continue
+		var passage <-chan struct{}
+		stop := func() bool { return true }
+		if next, ok := f.peek(); ok {
+			if left := time.Until(next.due); left > 0 {
+				timer := time.NewTimer(left)
+				arrival, stop = timer.C, timer.Stop
+			} else {
+				passage = f.path.Gate(f.direction)
 			}
-			timer := time.NewTimer(left)
-			wait, arrival, stop = nil, timer.C, timer.Stop
 		}
 		select {
-		case <-wait:
+		case <-passage:
+			next := f.take()
+			if !next.end {
+				return next.data, nil
+			}
+			f.close()
 		case <-arrival:
-		case <-f.ended:
+		case <-f.changed:
 		case <-f.closed:
 		case <-expired:
 		}
@@ -85,28 +99,24 @@ func (f *flow) receive(expired <-chan struct{}) ([]byte, error) {
 	}
 }
 
-// passes waits while the path is held. It returns false if the wait ended for another reason.
-func (f *flow) passes(expired <-chan struct{}) bool {
-	select {
-	case <-f.path.Gate(f.direction):
-		return true
-	case <-f.closed:
-	case <-expired:
-	}
-	return false
-}
-
 // peek returns the first packet and leaves it in place.
 func (f *flow) peek() (packet, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over {
-		return packet{end: true}, true
-	}
 	if len(f.packets) == 0 {
 		return packet{}, false
 	}
 	return f.packets[0], true
+}
+
+// take removes the first packet. There is one, because only end removes others.
+func (f *flow) take() packet {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := f.packets[0]
+	f.packets[0] = packet{} // free its bytes
+	f.packets = f.packets[1:]
+	return next
 }
 
 // hasEnded reports whether the end of the connection is next and has arrived.
@@ -116,8 +126,7 @@ func (f *flow) hasEnded() bool {
 		return true
 	default:
 	}
-	next, ok := f.peek()
-	if !ok || !next.end || time.Until(next.due) > 0 {
+	if next, ok := f.peek(); !ok || !next.end || time.Until(next.due) > 0 {
 		return false
 	}
 	select {
@@ -127,28 +136,3 @@ func (f *flow) hasEnded() bool {
 		return false
 	}
 }
-
-// drop removes the first packet, unless it has been lost meanwhile.
-func (f *flow) drop() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.over {
-		return false
-	}
-	f.packets[0] = packet{} // free its bytes
-	f.packets = f.packets[1:]
-	return true
-}
-
-// end replaces everything under way by the end of the connection.
-func (f *flow) end() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.over {
-		f.over = true
-		close(f.ended)
-	}
-}
-
-// close discards everything under way.
-func (f *flow) close() { f.once.Do(func() { close(f.closed) }) }

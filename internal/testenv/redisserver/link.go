@@ -33,7 +33,6 @@ type Link struct {
 	delay    [2]time.Duration    // by direction
 	cuts     int
 	cutOnly  []string // the commands whose replies to cut; empty: any
-	orders   int      // calls of CutReplies
 }
 
 // NewLink puts a Link in front of target, an address as of [Server.Addr], and closes it when
@@ -149,10 +148,7 @@ func (l *Link) connect(client net.Conn) {
 	if err != nil {
 		return
 	}
-	c := faultlink.New(faultlink.Options{Path: l.path, Sockets: []net.Conn{client, server}})
-	cuts := &cutter{link: l}
-	c.ServeClient(client)
-	c.ServeServer(server, cuts.sent, cuts.lost)
+	c := faultlink.New(faultlink.Options{Path: l.path, Client: client, Server: server, Ask: l.fate})
 	if l.ctx.Err() != nil { // closed before Close could see this connection
 		c.Cut()
 	}
