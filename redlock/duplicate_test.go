@@ -15,19 +15,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // movable is an address that leads to a master, and later to another.
 type movable struct {
 	mu    sync.Mutex
-	to    *redlocktest.Path
-	paths map[*redlocktest.Master]*redlocktest.Path
+	to    *inmemory.Path
+	paths map[*inmemory.Master]*inmemory.Path
 }
 
 // moves sends new connections to a master after a delay, and breaks those that there are.
-func (a *movable) moves(to *redlocktest.Master, delay time.Duration) {
+func (a *movable) moves(to *inmemory.Master, delay time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.to
@@ -69,7 +69,7 @@ func (b *bed) moving(cfg redlock.Config, n int, options ...func(*redis.Options))
 	var nodes []redis.UniversalClient
 	var addrs []*movable
 	for i := range n {
-		a := &movable{paths: map[*redlocktest.Master]*redlocktest.Path{}}
+		a := &movable{paths: map[*inmemory.Master]*inmemory.Path{}}
 		a.moves(b.masters.Master(i), 0)
 		addrs = append(addrs, a)
 		nodes = append(nodes, b.masters.Master(i).Client(func(o *redis.Options) {
@@ -158,7 +158,7 @@ func TestAcquireFindsADuplicateOverTheOnlyConnection(t *testing.T) {
 	virtually(t, 3, redlock.Config{}, func(b *bed) {
 		var nodes []redis.UniversalClient
 		for i := range 3 {
-			a := &movable{paths: map[*redlocktest.Master]*redlocktest.Path{}}
+			a := &movable{paths: map[*inmemory.Master]*inmemory.Path{}}
 			a.moves(b.masters.Master(i), 0)
 			nodes = append(nodes, b.masters.Master(i).Client(func(o *redis.Options) {
 				o.Dialer, o.PoolSize, o.ConnMaxIdleTime = a.dial, 1, time.Millisecond

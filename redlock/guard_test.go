@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 const guardFor = 10 * time.Second
@@ -491,7 +491,7 @@ func TestTheStatusOfNodes(t *testing.T) {
 				assert.Equal(b, now.Add(quarantine), s.Quarantine)
 				assert.ErrorContains(b, s.Err, "quarantined for 11.1s: restarted 0s ago")
 			} else {
-				assert.Equal(b, redlocktest.InitialUptime, now.Sub(s.Started))
+				assert.Equal(b, inmemory.InitialUptime, now.Sub(s.Started))
 				assert.True(b, s.Quarantine.Before(now))
 				assert.NoError(b, s.Err)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2/server"
 
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // sent is a command that has been executed.
@@ -24,20 +24,20 @@ type sent struct {
 // tape is what has been executed on all masters, without handshakes.
 type tape struct {
 	mu   sync.Mutex
-	by   map[*redlocktest.Path]string
+	by   map[*inmemory.Path]string
 	sent []sent
 }
 
 // record has a tape of all that the parties send from now on.
 func (b *bed) record(parties ...*party) *tape {
-	t := &tape{by: map[*redlocktest.Path]string{}}
+	t := &tape{by: map[*inmemory.Path]string{}}
 	for _, p := range parties {
 		for _, path := range p.paths {
 			t.by[path] = p.name
 		}
 	}
 	for i, m := range b.masters.All() {
-		m.Observe(func(e redlocktest.Exchange) {
+		m.Observe(func(e inmemory.Exchange) {
 			switch what := verb(e.Command); what {
 			case "HELLO", "CLIENT", "INFO":
 			default:

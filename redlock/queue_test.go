@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // party is a Redlock on paths of its own, so that a test sees what it sends and can cut
@@ -22,7 +22,7 @@ type party struct {
 	*redlock.Redlock
 	b     *bed
 	name  string
-	paths []*redlocktest.Path
+	paths []*inmemory.Path
 }
 
 var parties atomic.Int32 // for their names

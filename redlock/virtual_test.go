@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withExamples{m}) }
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(withExamples{m}) }
 type withExamples struct{ tests *testing.M }
 
 func (m withExamples) Run() int {
-	five, err := redlocktest.New(5)
+	five, err := inmemory.New(5)
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -37,7 +37,7 @@ func (m withExamples) Run() int {
 // bed is a Redlock on in-memory masters, in a bubble.
 type bed struct {
 	*testing.T
-	masters *redlocktest.Masters
+	masters *inmemory.Masters
 	lock    *redlock.Redlock
 }
 
@@ -48,7 +48,7 @@ const nodeTimeout = 200 * time.Millisecond
 func virtually(t *testing.T, n int, cfg redlock.Config, f func(b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bed{T: t, masters: redlocktest.StartVirtual(t, n)}
+		b := &bed{T: t, masters: inmemory.StartVirtual(t, n)}
 		b.lock = b.client(cfg)
 		f(b)
 	})

@@ -1,109 +1,44 @@
 package redlocktest
 
 import (
-	"context"
-	"net"
-	"os"
-	"sync"
-	"syscall"
-	"time"
-
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // Path is the network between one client and one master. A test can use it to cut off one
 // client while others reach the master. Faults of the master itself, such as [Master.Stall] or
 // [Master.Delay], apply in addition. Its connections are in-process, in real and in virtual
 // time. Its methods are safe for concurrent use.
-type Path struct {
-	*faultlink.Path
-	master *Master
+type Path inmemory.Path
 
-	mu      sync.Mutex // never held while anything blocks
-	refused bool
-	leads   *Master // where new connections lead; nil for the path's own master
-}
+func (p *Path) in() *inmemory.Path { return (*inmemory.Path)(p) }
 
-// Path returns a new path to the master, without faults. Connecting on it takes as long as a
-// request, is never lost, and blocks until its context ends while the path is held.
-func (m *Master) Path() *Path { return &Path{Path: faultlink.NewPath(), master: m} }
+// Path returns a new path to the master, without faults.
+func (m *Master) Path() *Path { return (*Path)(m.in().Path()) }
 
 // Client returns a new client that reaches the master on this path alone, with the options of
 // [Master.Client] for a virtual master. [Masters.Close] closes it.
 func (p *Path) Client(configure ...func(*redis.Options)) *redis.Client {
-	return p.master.Client(append([]func(*redis.Options){func(opts *redis.Options) {
-		opts.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx) }
-		opts.PoolSize = virtualPoolSize
-		opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	}}, configure...)...)
+	return p.in().Client(configure...)
 }
+
+// Hold partitions the path in either or both directions. Everything that is sent waits, even
+// the news that a connection was closed. [Path.Heal] lets it arrive late, like TCP's
+// retransmission. Meanwhile connecting blocks until its context ends.
+func (p *Path) Hold(requests, replies bool) { p.in().Hold(requests, replies) }
+
+// Heal ends Hold.
+func (p *Path) Heal() { p.in().Heal() }
+
+// Break cuts the path's connections, with everything under way on them. The client notices
+// when it next reads. New connections are not affected.
+func (p *Path) Break() { p.in().Break() }
 
 // Refuse makes the path refuse new connections, like a closed port, until it is called with
 // false. Open ones stay open.
-func (p *Path) Refuse(refused bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refused = refused
-}
+func (p *Path) Refuse(refused bool) { p.in().Refuse(refused) }
 
-// Lead makes new connections lead to another master, as when the address that the client dials
-// has moved. The path's own master ends that. Open connections stay where they are.
-func (p *Path) Lead(to *Master) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.leads = to
-}
-
-// dial connects to the master once neither direction is held.
-func (p *Path) dial(ctx context.Context) (net.Conn, error) {
-	fail := func(err error) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: p.master.remote(), Err: err}
-	}
-	// TCP sends a lost SYN again, so only the delay counts.
-	delay, _ := p.Draw(faultlink.ToServer)
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	if err := await(ctx, p.master, timer.C); err != nil {
-		return fail(err)
-	}
-	for _, d := range []faultlink.Direction{faultlink.ToServer, faultlink.ToClient} {
-		if err := await(ctx, p.master, p.Gate(d)); err != nil {
-			return fail(err)
-		}
-	}
-	p.mu.Lock()
-	refused, to := p.refused, p.leads
-	p.mu.Unlock()
-	if to == nil {
-		to = p.master
-	}
-	if refused {
-		return fail(os.NewSyscallError("connect", syscall.ECONNREFUSED))
-	}
-	return to.dialInProcess(ctx, p)
-}
-
-// await waits for c until ctx ends or the master is closed: a closed client goes on dialling,
-// and [Masters.Close] must not wait for that forever.
-func await[T any](ctx context.Context, m *Master, c <-chan T) error {
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
-	for {
-		m.mu.Lock()
-		closed := m.closed
-		m.mu.Unlock()
-		if closed {
-			return net.ErrClosed
-		}
-		select {
-		case <-c:
-			return nil
-		case <-ctx.Done():
-			return os.ErrDeadlineExceeded
-		case <-look.C:
-		}
-	}
-}
+// BreakSubscriptions cuts the path's connections with a subscription, like [Path.Break], and
+// no others.
+func (p *Path) BreakSubscriptions() { p.in().BreakSubscriptions() }

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/testenv/faultlink"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // path is the network between one client and one node: a base latency with jitter, and what
 // the faults add to it.
 type path struct {
-	*redlocktest.Path
+	*inmemory.Path
 	base time.Duration
 
 	seed    uint64
@@ -41,7 +41,7 @@ type path struct {
 	held      [2]int // by direction: partitions, and pauses of the client
 }
 
-func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
+func newPath(seed uint64, client, node int, m *inmemory.Master) *path {
 	p := &path{Path: m.Path(), seed: seed, numbers: []int{client, node}}
 	for d := range p.random {
 		p.random[d] = stream(seed, "path", client, node, d)
