@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/serverinfo"
 	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
@@ -283,10 +283,5 @@ func (w *world) info(m *inmemory.Master) map[string]string {
 	defer client.Close()
 	text, err := client.Info(background, "server", "replication").Result()
 	w.must(err)
-	said := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		said[name] = value
-	}
-	return said
+	return serverinfo.Fields(text)
 }
