@@ -7,8 +7,8 @@ import (
 	"log"
 	"time"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // The pattern for most work under a lock: it ends with its caller or with the lock,
@@ -120,7 +120,7 @@ func ExampleFromContext() {
 // A handler whose message comes again after an error. The work was done under the lock,
 // and the masters die before it is released: to do it again would be wrong.
 func ExampleRedlock_Do_retry() {
-	m, err := redlocktest.New(3)
+	m, err := inmemory.New(3)
 	if err != nil {
 		log.Fatal(err)
 	}

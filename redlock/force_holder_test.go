@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/internal/testenv/spy"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 const longTTL = 30 * time.Second
@@ -90,7 +90,7 @@ func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
 		l := kept(holder)
 		i := inspect(b, operator.Redlock)
 		for n, path := range operator.Paths {
-			path.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
+			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
 				return time.Duration(n*10) * time.Millisecond, false
 			})
 		}
@@ -154,8 +154,8 @@ func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 		say(b, broken("another"), 0, 1, 2) // so that no PING delays the messages
 		i := inspect(b, operator.Redlock)
 		for _, path := range holder.Paths {
-			path.Shape(func(d redlocktest.Direction) (time.Duration, bool) {
-				if d != redlocktest.ToMaster {
+			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
+				if d != faultlink.ToServer {
 					return 300 * time.Millisecond, false
 				}
 				return 0, false

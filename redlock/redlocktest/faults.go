@@ -2,67 +2,21 @@ package redlocktest
 
 import "time"
 
-// faults are what a master's link does to its traffic. The master's mutex guards them.
-type faults struct {
-	request, reply time.Duration
-	loseRequests   int
-	loseReplies    int
-	message        time.Duration // in addition to reply, for published messages
-	loseMessages   int           // less than 0: all
-	subscribing    string        // the error that a subscription gets; empty for none
-	gate           chan struct{} // closed while the master is not stalled
-}
-
-func newFaults() faults {
-	f := faults{gate: make(chan struct{})}
-	close(f.gate)
-	return f
-}
-
-func (f *faults) stalled() bool {
-	select {
-	case <-f.gate:
-		return false
-	default:
-		return true
-	}
-}
-
-func (f *faults) resume() {
-	if f.stalled() {
-		close(f.gate)
-	}
-}
-
 // Stall stops the master like SIGSTOP stops a server. It still accepts connections and bytes,
 // but executes nothing. The reply to a command that had reached the server before is still
 // sent. Stalling a stalled master does nothing.
-func (m *Master) Stall() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.faults.stalled() {
-		m.faults.gate = make(chan struct{})
-	}
-}
+func (m *Master) Stall() { m.in().Stall() }
 
 // Resume ends a stall, as SIGCONT does. Everything sent meanwhile is executed, even for
 // clients that have hung up, and a key that is set then gets its full ttl.
-func (m *Master) Resume() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults.resume()
-}
+func (m *Master) Resume() { m.in().Resume() }
 
 // Delay makes everything sent from now on arrive later: a request by the first delay and its
 // reply by the second, 0 for none. Order is kept, any number of messages can be under way, and
 // those already under way keep their delay. The end of a connection arrives after what was
 // sent before, so a request arrives late even if its client gives up. Connecting takes no
 // time.
-func (m *Master) Delay(request, reply time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults.request, m.faults.reply = request, reply
-}
+func (m *Master) Delay(request, reply time.Duration) { m.in().Delay(request, reply) }
 
 // LoseReplies makes the master execute each of the next n requests, on any connection, and cut
 // the connection instead of replying. 0 cancels outstanding losses.
@@ -70,65 +24,34 @@ func (m *Master) Delay(request, reply time.Duration) {
 // A request is what a client sends in one go: a command or a pipeline. A connection's
 // handshake (HELLO, AUTH, SELECT, CLIENT, READONLY) passes and is not counted. A client that
 // retries uses up another loss.
-func (m *Master) LoseReplies(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults.loseReplies = max(n, 0)
-}
+func (m *Master) LoseReplies(n int) { m.in().LoseReplies(n) }
 
 // LoseRequests loses each of the next n requests, as counted by [Master.LoseReplies], before
 // it reaches the master, and cuts its connection. 0 cancels outstanding losses. If both kinds
 // are outstanding, requests are lost first.
-func (m *Master) LoseRequests(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults.loseRequests = max(n, 0)
-}
+func (m *Master) LoseRequests(n int) { m.in().LoseRequests(n) }
 
-// fate is what happens to a request.
-type fate int
+// LoseMessages loses each of the next n messages that the server publishes, on any channel, to
+// any subscriber, and from scripts too. PUBLISH counts the receiver, and the connection stays
+// open. A negative n loses all messages until the next call; 0 cancels outstanding losses. A
+// message of 4 kB or more is not lost.
+func (m *Master) LoseMessages(n int) { m.in().LoseMessages(n) }
 
-const (
-	pass fate = iota
-	loseRequest
-	loseReply
-)
+// DelayMessages makes messages that the server publishes from now on arrive later by d, in
+// addition to the delay of [Master.Delay]; 0 ends that. Order is kept, so what the server
+// sends to a subscriber after a message waits for it. Messages under way keep their delay, and
+// one of 4 kB or more has none.
+func (m *Master) DelayMessages(d time.Duration) { m.in().DelayMessages(d) }
 
-// draw decides the fate of a request that has just been sent.
-func (m *Master) draw(commands []command) fate {
-	if isHandshake(commands) {
-		return pass
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch f := &m.faults; {
-	case f.loseRequests > 0:
-		f.loseRequests--
-		return loseRequest
-	case f.loseReplies > 0:
-		f.loseReplies--
-		return loseReply
-	}
-	return pass
-}
+// BreakSubscriptions cuts every connection with a subscription, as CLIENT KILL TYPE PUBSUB
+// does, with everything under way on it. Others stay open. When it returns, PUBLISH counts
+// none of those cut. Do not call it from a miniredis hook.
+func (m *Master) BreakSubscriptions() { m.in().BreakSubscriptions() }
 
-// requestDue and replyDue return when something sent now arrives, after the delay of its path.
-// The zero time means at once.
-func (m *Master) requestDue(path time.Duration) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return due(m.faults.request + path)
-}
-
-func (m *Master) replyDue(path time.Duration) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return due(m.faults.reply + path)
-}
-
-func due(delay time.Duration) time.Time {
-	if delay <= 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(delay)
-}
+// RefuseSubscriptions answers later SUBSCRIBE and PSUBSCRIBE commands with an error, given as
+// on the wire without the dash; "" ends that. Existing subscriptions stay. "NOPERM this user
+// has no permissions to run the 'subscribe' command" is the error of a server that does not
+// permit it, and "ERR unknown command 'subscribe'" that of a proxy that lacks it.
+//
+// A miniredis hook sees a refused command as a GETRANGE.
+func (m *Master) RefuseSubscriptions(err string) { m.in().RefuseSubscriptions(err) }

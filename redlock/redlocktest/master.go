@@ -1,116 +1,32 @@
 package redlocktest
 
 import (
-	"context"
-	"errors"
-	"net"
-	"net/url"
-	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/quorumlock/redlock/internal/testenv/port"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
-// virtualPoolSize is more than the callers that a test puts on one client. A caller that has
-// to wait for a connection takes a timer from a pool that go-redis shares between all clients
-// of the process, and a timer made in one bubble crashes the next.
-const virtualPoolSize = 4096
+// InitialUptime is the uptime of a new master, and of one that has taken over by
+// [Master.FailOver]. A client that does not trust servers that started a short time ago trusts
+// these at once.
+const InitialUptime = inmemory.InitialUptime
 
 // Master is one in-memory Redis master and the link in front of it. Its methods are safe for
 // concurrent use.
-type Master struct {
-	addr    string
-	virtual bool
-	port    *port.Reservation // nil if virtual
-	redis   *miniredis.Miniredis
-	server  *server.Server
+type Master inmemory.Master
 
-	// turn holds one token, which is taken to kill, restart or close the master. It is a
-	// channel because that takes a while, and waiting for a mutex stops the clock of a
-	// synctest bubble.
-	turn chan struct{}
-
-	mu       sync.Mutex // never held while anything blocks
-	closed   bool
-	up       bool
-	listener *listener // nil if virtual or down
-	links    map[*link]struct{}
-	numbered int // number of links so far
-	clients  []*redis.Client
-	password string
-	faults   faults
-	identity identity
-	stepped  time.Duration         // how far JumpClock has moved the clock
-	queueing map[*server.Peer]bool // connections on which a transaction has begun
-	refusal  string                // the error that answers every command; empty for none
-	own      *server.Peer          // commands of this peer are never refused; nil for none
-	commands [][]string
-	observer func(Exchange)
-}
-
-// newMaster returns the i-th master of a set, up and empty.
-func newMaster(i int, virtual bool) (*Master, error) {
-	m := &Master{
-		virtual: virtual,
-		redis:   miniredis.NewMiniRedis(),
-		turn:    make(chan struct{}, 1),
-		links:   map[*link]struct{}{},
-
-		queueing: map[*server.Peer]bool{},
-		faults:   newFaults(),
-	}
-	m.redis.ClockTTL(true)
-
-	// The first Dial starts miniredis without a listener, so that this package serves the
-	// connections.
-	first, err := m.redis.Dial()
-	if err != nil {
-		return nil, err
-	}
-	first.Close()
-	m.server = m.redis.Server()
-	m.server.SetPreHook(m.tell)
-
-	if virtual {
-		m.addr = virtualAddr(i)
-	} else {
-		if m.port, err = reserve(); err != nil {
-			m.redis.Close()
-			return nil, err
-		}
-		m.addr = m.port.Addr()
-	}
-	if err := m.start(newIdentity(InitialUptime)); err != nil {
-		m.port.Release()
-		m.redis.Close()
-		return nil, err
-	}
-	return m, nil
-}
+func (m *Master) in() *inmemory.Master { return (*inmemory.Master)(m) }
 
 // Addr returns the master's host and port, which never change. That of a virtual master is
 // only a name: it cannot be dialled.
-func (m *Master) Addr() string { return m.addr }
+func (m *Master) Addr() string { return m.in().Addr() }
 
 // URL returns the master's URL as redis.ParseURL takes it, with the password of
 // [Master.SetPassword], or "" for a virtual master.
-func (m *Master) URL() string {
-	if m.virtual {
-		return ""
-	}
-	u := url.URL{Scheme: "redis", Host: m.addr}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.password != "" {
-		u.User = url.UserPassword("", m.password)
-	}
-	return u.String()
-}
+func (m *Master) URL() string { return m.in().URL() }
 
 // Client returns a new client of this master, with go-redis's default options as changed by
 // configure. [Masters.Close] closes it; the caller may do so earlier.
@@ -119,58 +35,87 @@ func (m *Master) URL() string {
 // dialer, maintenance notifications off and a pool of 4096, without which go-redis does not
 // work in a synctest bubble; configure can change these too.
 func (m *Master) Client(configure ...func(*redis.Options)) *redis.Client {
-	m.mu.Lock()
-	opts := &redis.Options{Addr: m.addr, Password: m.password}
-	m.mu.Unlock()
-	if m.virtual {
-		opts.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return m.dialInProcess(ctx, nil) }
-		opts.PoolSize = virtualPoolSize
-		opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	}
-	for _, f := range configure {
-		f(opts)
-	}
-	client := redis.NewClient(opts)
-
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.clients = append(m.clients, client)
-	return client
+	return m.in().Client(configure...)
 }
 
 // Miniredis returns the server behind the link. It gives access to keys and ttls past every
 // fault, even while the master is dead, and to features of miniredis such as SetError, a hook
 // or an ACL user. It is the same server for the master's whole life. Do not start or close it.
-func (m *Master) Miniredis() *miniredis.Miniredis { return m.redis }
+func (m *Master) Miniredis() *miniredis.Miniredis { return m.in().Miniredis() }
 
 // SetPassword makes new connections authenticate as the default user; "" ends that. Clients
 // and URLs handed out earlier lack the password, and a connection that has not authenticated
 // is refused from its next command. Call it while no client is connecting, because miniredis
 // reads passwords without a lock.
-func (m *Master) SetPassword(password string) {
-	m.redis.RequireAuth(password)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.password = password
-}
+func (m *Master) SetPassword(password string) { m.in().SetPassword(password) }
 
-// close kills the master for good and closes its clients.
-func (m *Master) close() error {
-	m.mu.Lock()
-	m.closed = true
-	clients := m.clients
-	m.clients = nil
-	m.mu.Unlock()
+// Commands returns the commands that reached the server since the start or the last
+// [Master.ResetCommands], oldest first, each as its upper-case name and its arguments.
+// Handshakes are included. Commands that a script calls are not, nor those that were lost or
+// still wait behind a stall or a delay. A command is in the log before its reply is sent.
+// Killing or emptying the master does not empty the log.
+func (m *Master) Commands() [][]string { return m.in().Commands() }
 
-	// Close the clients first: a client that outlives its server redials and logs errors.
-	var errs []error
-	for _, c := range clients {
-		if err := c.Close(); !errors.Is(err, redis.ErrClosed) {
-			errs = append(errs, err)
-		}
-	}
-	m.Kill()
-	m.redis.Close()
-	m.port.Release()
-	return errors.Join(errs...)
-}
+// ResetCommands empties the log of commands. Nothing else bounds it, so a long test should
+// call this from time to time.
+func (m *Master) ResetCommands() { m.in().ResetCommands() }
+
+// Kill ends the master like SIGKILL ends a server that has written everything to disk. New
+// connections are refused and existing ones are cut; commands under way or waiting are lost;
+// data and scripts stay. When Kill returns, no command is being executed, and the uptime is
+// over. Killing a dead master does nothing.
+//
+// Kill waits for the command that is being executed, so do not call it from a miniredis hook.
+func (m *Master) Kill() { m.in().Kill() }
+
+// Restart brings the master back on its address with its scripts and its data, except for keys
+// that have expired since. It kills a live master first. INFO reports a new process: a new
+// run_id and master_replid, an uptime of 0, and the role of a master, even after Demote. A
+// restart ends a Stall. Delays and losses belong to the network, so they persist.
+//
+// If another program has taken the port, Restart retries for about a second, then returns an
+// error and leaves the master dead. After [Masters.Close] it always fails. A virtual master's
+// port is never taken.
+func (m *Master) Restart() error { return m.in().Restart() }
+
+// RestartEmpty brings the master back like [Master.Restart], but without keys and scripts.
+// After an error the master is dead, and its keys are gone.
+func (m *Master) RestartEmpty() error { return m.in().RestartEmpty() }
+
+// FailOver makes another server take over the master's address: a replica that has been up for
+// [InitialUptime] and has not received the keys yet, because replication is asynchronous. The
+// old server is killed and does not come back. A client finds no keys and no scripts, a long
+// uptime, a new run_id and master_replid, and the old master_replid in master_replid2.
+// Otherwise, errors included, FailOver is like [Master.RestartEmpty].
+func (m *Master) FailOver() error { return m.in().FailOver() }
+
+// Demote makes the master a replica of some other server, as REPLICAOF does. Connections stay
+// open. INFO reports role:slave and the other server's master_replid. Reads are answered;
+// writes get READONLY. A script ends with READONLY at its first command that miniredis does
+// not mark as reading (TIME is one such). Demoting a replica does nothing. A restart makes it
+// a master again, because the role is not saved.
+//
+// The keys stay as they are and expire in time. A real replica would take over the other
+// server's keys; a test that needs those can add them with [Master.Miniredis].
+//
+// A write that had reached the server before is executed, and so is a transaction already
+// queued with MULTI, by its EXEC. miniredis hooks see a GETRANGE in place of a refused write,
+// and EVAL_RO for EVAL.
+func (m *Master) Demote() { m.in().Demote() }
+
+// Promote makes a demoted master a master again, as REPLICAOF NO ONE does. It keeps its keys,
+// connections, run_id and uptime. Its master_replid is new, and its master_replid2 is its id
+// as a replica. Promoting a master does nothing.
+func (m *Master) Promote() { m.in().Promote() }
+
+// FlushScripts empties the script cache, as SCRIPT FLUSH does; the next EVALSHA gets NOSCRIPT.
+// It fails, without any effect, only if a miniredis hook answers the command, or if the server
+// requires a password that [Master.SetPassword] did not set.
+func (m *Master) FlushScripts() error { return m.in().FlushScripts() }
+
+// JumpClock moves the clock by which keys expire, as an operator or NTP may do on a server.
+// Every key has d less to live, or more if d is negative; a key with no time left expires.
+// Keys without a ttl, and keys that are set later, are not affected. The uptime in INFO, which
+// Redis computes from its wall clock, moves too. So does TIME, even in scripts, but not in a
+// transaction, nor after the caller has set a miniredis hook.
+func (m *Master) JumpClock(d time.Duration) { m.in().JumpClock(d) }

@@ -1,33 +1,23 @@
 package redlocktest
 
 import (
-	"errors"
-	"fmt"
-	"time"
-
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // TB is the part of a test that this package needs; *testing.T, *testing.B and *testing.F have
 // it. It keeps package testing out of programs that use [New].
-type TB interface {
-	Helper()
-	Cleanup(func())
-	Fatalf(format string, args ...any)
-}
+type TB = inmemory.TB
 
 // Masters is a set of independent in-memory masters. Its methods are safe for concurrent use.
-type Masters struct {
-	all     []*Master
-	virtual bool
-}
+type Masters inmemory.Masters
+
+func (ms *Masters) in() *inmemory.Masters { return (*inmemory.Masters)(ms) }
 
 // Start starts n empty masters on loopback ports and closes them when the test ends. If that
 // fails, the test fails and nothing is left running.
-func Start(tb TB, n int) *Masters {
-	tb.Helper()
-	return start(tb, n, false)
-}
+func Start(tb TB, n int) *Masters { return (*Masters)(inmemory.Start(tb, n)) }
 
 // StartVirtual starts n empty masters without sockets, for use inside a [testing/synctest]
 // bubble. Call it in the bubble, with the bubble's own tb, so that the masters use its clock
@@ -39,109 +29,45 @@ func Start(tb TB, n int) *Masters {
 // Under the race detector, keep a bubble to a few hundred goroutines; a connection takes two.
 // With many more, Go 1.26 now and then ends the process with "ThreadSanitizer: CHECK failed"
 // (golang/go#78156).
-func StartVirtual(tb TB, n int) *Masters {
-	tb.Helper()
-	return start(tb, n, true)
-}
-
-func start(tb TB, n int, virtual bool) *Masters {
-	tb.Helper()
-	ms, err := newMasters(n, virtual)
-	if err != nil {
-		tb.Fatalf("%v", err)
-		return nil // a caller's own tb may return from Fatalf
-	}
-	tb.Cleanup(func() {
-		if err := ms.Close(); err != nil {
-			tb.Fatalf("%v", err)
-		}
-	})
-	return ms
-}
+func StartVirtual(tb TB, n int) *Masters { return (*Masters)(inmemory.StartVirtual(tb, n)) }
 
 // New starts n empty masters on loopback ports, outside of any test. The caller must close
 // them. After an error nothing is left running.
-func New(n int) (*Masters, error) { return newMasters(n, false) }
-
-func newMasters(n int, virtual bool) (*Masters, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("redlocktest: n is %d, want at least 1", n)
-	}
-	ms := &Masters{virtual: virtual}
-	for i := range n {
-		m, err := newMaster(i, virtual)
-		if err != nil {
-			return nil, errors.Join(err, ms.Close())
-		}
-		ms.all = append(ms.all, m)
-	}
-	return ms, nil
+func New(n int) (*Masters, error) {
+	ms, err := inmemory.New(n)
+	return (*Masters)(ms), err
 }
 
 // Len returns the number of masters, dead ones included.
-func (ms *Masters) Len() int { return len(ms.all) }
+func (ms *Masters) Len() int { return ms.in().Len() }
 
 // Master returns the i-th master, counted from 0. It panics if there is none.
-func (ms *Masters) Master(i int) *Master { return ms.all[i] }
+func (ms *Masters) Master(i int) *Master { return (*Master)(ms.in().Master(i)) }
 
 // All returns the masters in order.
-func (ms *Masters) All() []*Master { return append([]*Master(nil), ms.all...) }
+func (ms *Masters) All() []*Master {
+	all := make([]*Master, ms.Len())
+	for i := range all {
+		all[i] = ms.Master(i)
+	}
+	return all
+}
 
 // URLs returns each master's URL in order, or nil for masters of [StartVirtual].
-func (ms *Masters) URLs() []string {
-	if ms.virtual {
-		return nil
-	}
-	urls := make([]string, len(ms.all))
-	for i, m := range ms.all {
-		urls[i] = m.URL()
-	}
-	return urls
-}
+func (ms *Masters) URLs() []string { return ms.in().URLs() }
 
 // Clients returns one new client for each master in order, as [Master.Client] makes it without
 // changes. Close closes them.
-func (ms *Masters) Clients() []redis.UniversalClient {
-	clients := make([]redis.UniversalClient, len(ms.all))
-	for i, m := range ms.all {
-		clients[i] = m.Client()
-	}
-	return clients
-}
+func (ms *Masters) Clients() []redis.UniversalClient { return ms.in().Clients() }
 
 // Kill kills the masters with these indices, as [Master.Kill] does.
-func (ms *Masters) Kill(which ...int) {
-	for _, i := range which {
-		ms.all[i].Kill()
-	}
-}
+func (ms *Masters) Kill(which ...int) { ms.in().Kill(which...) }
 
 // Restart restarts the masters with these indices, as [Master.Restart] does. A master that
 // cannot come back stays dead; the others still come back.
-func (ms *Masters) Restart(which ...int) error {
-	var errs []error
-	for _, i := range which {
-		errs = append(errs, ms.all[i].Restart())
-	}
-	return errors.Join(errs...)
-}
+func (ms *Masters) Restart(which ...int) error { return ms.in().Restart(which...) }
 
 // Close closes every client that this package made, then every master, and returns when none
 // of their goroutines is left. Everything on its way to a master is lost. Further calls do
 // nothing.
-func (ms *Masters) Close() error {
-	var errs []error
-	for _, m := range ms.all {
-		errs = append(errs, m.close())
-	}
-	if ms.virtual {
-		// A closed client dials a dead master a few times more, and a bubble must not end
-		// before its goroutines.
-		time.Sleep(dialling)
-	}
-	return errors.Join(errs...)
-}
-
-// dialling is longer than a default go-redis client keeps dialling: five times with pauses of
-// 100 ms, and once a second after many failed dials. In virtual time it costs nothing.
-const dialling = 5 * time.Second
+func (ms *Masters) Close() error { return ms.in().Close() }

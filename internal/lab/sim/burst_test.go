@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 )
 
 // bursting finds a seed whose clients burst.
@@ -64,11 +64,11 @@ func TestTear(t *testing.T) {
 	p := &path{}
 	for d := range p.random {
 		p.random[d] = stream(1, "path", d)
-		require.Equal(t, 100, p.tear(redlocktest.Direction(d), 100), "no fault")
+		require.Equal(t, 100, p.tear(faultlink.Direction(d), 100), "no fault")
 		p.torn[d]++
 		cuts, whole := map[int]bool{}, 0
 		for range 1000 {
-			if arrive := p.tear(redlocktest.Direction(d), 5); arrive < 5 {
+			if arrive := p.tear(faultlink.Direction(d), 5); arrive < 5 {
 				cuts[arrive] = true
 			} else {
 				whole++

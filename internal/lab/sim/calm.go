@@ -8,9 +8,9 @@ import (
 
 	"github.com/quorumlock/redlock/internal/lab/history"
 	"github.com/quorumlock/redlock/internal/slot"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // settle waits until nothing is left of the faults: no goroutine waits for a dead
@@ -81,7 +81,7 @@ func (w *world) calm(c *client, number int) {
 	}
 	cut := func(n int, paths ...*path) {
 		for _, p := range paths {
-			p.set(func(p *path) { p.held[redlocktest.ToMaster] += n })
+			p.set(func(p *path) { p.held[faultlink.ToServer] += n })
 		}
 	}
 	brief := 100 * time.Millisecond

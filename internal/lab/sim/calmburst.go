@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 const ownBurst = 16 // keys
@@ -52,9 +52,9 @@ func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, o
 	// two nodes, so that the others are a quorum, some releases are lost with a connection
 	// and have to be sent again: the first one while more queue up, or many in one batch.
 	for torn := range 3 {
-		way, pause := redlocktest.ToMaster, w.plan.Clients[c.index].NodeTimeout/4
+		way, pause := faultlink.ToServer, w.plan.Clients[c.index].NodeTimeout/4
 		if torn > 0 && w.plan.Nodes > 2 {
-			way, pause = redlocktest.ToClient, pause/2 // half the pause, as the client has to connect in time
+			way, pause = faultlink.ToClient, pause/2 // half the pause, as the client has to connect in time
 			slow.Tear(nth(torn, r.Float64()))
 		}
 		if torn < 2 {
@@ -76,12 +76,12 @@ func (w *world) calmBurst(c *client, ttl time.Duration, want func(what string, o
 	want("left behind what it had released in a burst", keys() == 0, keys())
 }
 
-// nth returns a function for [redlocktest.Path.Tear] that tears the n-th request after the
+// nth returns a function for [faultlink.Path.Tear] that tears the n-th request after the
 // given share of its bytes.
-func nth(n int, after float64) func(redlocktest.Direction, int) int {
+func nth(n int, after float64) func(faultlink.Direction, int) int {
 	var seen atomic.Int32
-	return func(d redlocktest.Direction, bytes int) int {
-		if d == redlocktest.ToMaster && int(seen.Add(1)) == n {
+	return func(d faultlink.Direction, bytes int) int {
+		if d == faultlink.ToServer && int(seen.Add(1)) == n {
 			return int(after * float64(bytes))
 		}
 		return bytes

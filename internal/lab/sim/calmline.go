@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // All clients wait for lineKey at once when nothing fails any more, and for troubledKey
@@ -27,7 +28,7 @@ type trouble struct {
 	off   bool // the first waiter is cut off, and need not get the lock
 }
 
-func each(f func(m *redlocktest.Master)) func(*world, *client) {
+func each(f func(m *inmemory.Master)) func(*world, *client) {
 	return func(w *world, _ *client) {
 		for _, m := range w.servers() {
 			f(m)
@@ -48,13 +49,13 @@ func nothing(*world, *client) {}
 
 // troubles lists what can happen right before a key is released for which a line waits.
 var troubles = []trouble{
-	{name: "wake-ups are lost", begin: each(func(m *redlocktest.Master) { m.LoseMessages(-1) }), end: each(func(m *redlocktest.Master) { m.LoseMessages(0) })},
-	{name: "one wake-up is lost", begin: each(func(m *redlocktest.Master) { m.LoseMessages(1) }), end: each(func(m *redlocktest.Master) { m.LoseMessages(0) })},
-	{name: "wake-ups are late", begin: each(func(m *redlocktest.Master) { m.DelayMessages(3 * time.Second) }), end: each(func(m *redlocktest.Master) { m.DelayMessages(0) })},
-	{name: "subscribers are cut off", begin: each((*redlocktest.Master).BreakSubscriptions), end: nothing},
-	{name: "subscribers are refused", begin: each(func(m *redlocktest.Master) { m.RefuseSubscriptions(noSubscribe); m.BreakSubscriptions() }), end: each(func(m *redlocktest.Master) { m.RefuseSubscriptions("") })},
+	{name: "wake-ups are lost", begin: each(func(m *inmemory.Master) { m.LoseMessages(-1) }), end: each(func(m *inmemory.Master) { m.LoseMessages(0) })},
+	{name: "one wake-up is lost", begin: each(func(m *inmemory.Master) { m.LoseMessages(1) }), end: each(func(m *inmemory.Master) { m.LoseMessages(0) })},
+	{name: "wake-ups are late", begin: each(func(m *inmemory.Master) { m.DelayMessages(3 * time.Second) }), end: each(func(m *inmemory.Master) { m.DelayMessages(0) })},
+	{name: "subscribers are cut off", begin: each((*inmemory.Master).BreakSubscriptions), end: nothing},
+	{name: "subscribers are refused", begin: each(func(m *inmemory.Master) { m.RefuseSubscriptions(noSubscribe); m.BreakSubscriptions() }), end: each(func(m *inmemory.Master) { m.RefuseSubscriptions("") })},
 	{name: "the key expires", begin: nothing, end: nothing, holds: true},
-	{name: "the first is cut off in silence", off: true, begin: onPaths(func(p *path) { p.held[redlocktest.ToMaster]++; p.held[redlocktest.ToClient]++ }), end: onPaths(func(p *path) { p.held[redlocktest.ToMaster]--; p.held[redlocktest.ToClient]-- })},
+	{name: "the first is cut off in silence", off: true, begin: onPaths(func(p *path) { p.held[faultlink.ToServer]++; p.held[faultlink.ToClient]++ }), end: onPaths(func(p *path) { p.held[faultlink.ToServer]--; p.held[faultlink.ToClient]-- })},
 	{name: "the first is cut off", off: true,
 		begin: func(w *world, first *client) {
 			onPaths(func(p *path) { p.refused++ })(w, first)

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // client is one process: a Redlock with a clock of its own, and paths to the nodes.
@@ -100,7 +100,7 @@ func (c *client) pause() {
 	c.mu.Unlock()
 	c.clock.pause()
 	for _, p := range c.paths {
-		p.set(func(p *path) { p.held[redlocktest.ToClient]++ })
+		p.set(func(p *path) { p.held[faultlink.ToClient]++ })
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *client) resume() {
 	}
 	for _, p := range c.paths {
 		time.Sleep(time.Microsecond)
-		p.set(func(p *path) { p.held[redlocktest.ToClient]-- })
+		p.set(func(p *path) { p.held[faultlink.ToClient]-- })
 	}
 	time.Sleep(time.Microsecond)
 	if c.gone() {

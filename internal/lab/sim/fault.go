@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // inject begins a planned fault and ends it. It returns when the fault is over.
@@ -34,7 +35,7 @@ func (w *world) inject(number int, f FaultPlan) {
 // fault returns functions that begin and end a fault, and a description. end is nil for a
 // fault that is over at once.
 func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
-	var m *redlocktest.Master
+	var m *inmemory.Master
 	server := -1
 	if f.Node >= 0 {
 		server = w.plan.serves(f.Node, w.now())
@@ -165,10 +166,10 @@ func (f FaultPlan) ways(both, asks, replies string) string {
 // hit adds n to the count of each direction that the fault has.
 func (f FaultPlan) hit(count *[2]int, n int) {
 	if f.Ask {
-		count[redlocktest.ToMaster] += n
+		count[faultlink.ToServer] += n
 	}
 	if f.Reply {
-		count[redlocktest.ToClient] += n
+		count[faultlink.ToClient] += n
 	}
 }
 

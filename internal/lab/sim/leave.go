@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 )
 
 // gone reports whether the client's process has ended.
@@ -40,7 +40,7 @@ func (c *client) leave(closes bool, moment time.Duration) {
 	if !closes {
 		c.clock.pause()
 		for _, p := range c.paths {
-			p.set(func(p *path) { p.held[redlocktest.ToClient]++; p.refused++ })
+			p.set(func(p *path) { p.held[faultlink.ToClient]++; p.refused++ })
 		}
 		time.Sleep(moment)
 		for _, p := range c.paths {

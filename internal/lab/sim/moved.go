@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/serverinfo"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // A node is an address, and a server is behind it: at first the one with the node's own
@@ -115,13 +115,13 @@ func (p Plan) home(server int) (node int) {
 	return server
 }
 
-func (w *world) server(node int) *redlocktest.Master {
+func (w *world) server(node int) *inmemory.Master {
 	return w.masters.Master(w.plan.serves(node, w.now()))
 }
 
 // servers lists the masters behind the nodes now, in the nodes' order.
-func (w *world) servers() []*redlocktest.Master {
-	all := make([]*redlocktest.Master, w.plan.Nodes)
+func (w *world) servers() []*inmemory.Master {
+	all := make([]*inmemory.Master, w.plan.Nodes)
 	for i := range all {
 		all[i] = w.server(i)
 	}
@@ -201,7 +201,7 @@ func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 // lateInfo returns the function that begins a LateInfo fault. It breaks the connections to
 // a node and makes the node a replica soon after. The node's answers about its identity
 // arrive only when it has been promoted again.
-func (w *world) lateInfo(f FaultPlan, m *redlocktest.Master, server int) func() {
+func (w *world) lateInfo(f FaultPlan, m *inmemory.Master, server int) func() {
 	return func() {
 		for _, c := range w.clients {
 			p := c.paths[f.Node]
@@ -218,7 +218,7 @@ func (w *world) lateInfo(f FaultPlan, m *redlocktest.Master, server int) func() 
 const lateBy = 20 * time.Millisecond
 
 // toldLate returns the function that ends a LateInfo fault.
-func (w *world) toldLate(f FaultPlan, m *redlocktest.Master, server int) func() {
+func (w *world) toldLate(f FaultPlan, m *inmemory.Master, server int) func() {
 	return func() {
 		w.forgetLatest(server, m.Miniredis().FlushAll)
 		w.jumped(server, history.Never)
@@ -271,22 +271,17 @@ func (w *world) grownOld() {
 		if r.IntN(2) == 0 {
 			m.PromotedFrom(m)
 			said := w.info(m)
-			since := time.Now().Add(-between(r, 5*time.Second, redlocktest.InitialUptime))
+			since := time.Now().Add(-between(r, 5*time.Second, inmemory.InitialUptime))
 			_ = m.Miniredis().Set(markerKey, fmt.Sprintf("%s:%s %d", said["run_id"], said["master_replid"], since.UnixMilli()))
 		}
 	}
 }
 
 // info returns what a server says in INFO.
-func (w *world) info(m *redlocktest.Master) map[string]string {
+func (w *world) info(m *inmemory.Master) map[string]string {
 	client := m.Client()
 	defer client.Close()
 	text, err := client.Info(background, "server", "replication").Result()
 	w.must(err)
-	said := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		said[name] = value
-	}
-	return said
+	return serverinfo.Fields(text)
 }

@@ -10,13 +10,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // path is the network between one client and one node: a base latency with jitter, and what
 // the faults add to it.
 type path struct {
-	*redlocktest.Path
+	*inmemory.Path
 	base time.Duration
 
 	seed    uint64
@@ -40,7 +41,7 @@ type path struct {
 	held      [2]int // by direction: partitions, and pauses of the client
 }
 
-func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
+func newPath(seed uint64, client, node int, m *inmemory.Master) *path {
 	p := &path{Path: m.Path(), seed: seed, numbers: []int{client, node}}
 	for d := range p.random {
 		p.random[d] = stream(seed, "path", client, node, d)
@@ -52,8 +53,8 @@ func newPath(seed uint64, client, node int, m *redlocktest.Master) *path {
 }
 
 // source returns the random source for messages in a direction. mu is held.
-func (p *path) source(d redlocktest.Direction) *rand.Rand {
-	if d == redlocktest.ToMaster && p.sender != nil {
+func (p *path) source(d faultlink.Direction) *rand.Rand {
+	if d == faultlink.ToServer && p.sender != nil {
 		return p.sender
 	}
 	return p.random[d]
@@ -126,7 +127,7 @@ func (p *path) sends(r *rand.Rand) {
 // lossOf is the share of requests or replies that a losing path loses.
 const lossOf = 0.3
 
-func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
+func (p *path) shape(d faultlink.Direction) (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.source(d)
@@ -134,14 +135,14 @@ func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 	if p.slow > 0 {
 		delay += time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
 	}
-	if p.late > 0 && d == redlocktest.ToMaster {
+	if p.late > 0 && d == faultlink.ToServer {
 		delay += p.late + between(r, 1, p.late)
 	}
-	if d == redlocktest.ToClient {
+	if d == faultlink.ToClient {
 		delay += p.lateReply
 	}
 	loses := p.loseAsk
-	if d == redlocktest.ToClient {
+	if d == faultlink.ToClient {
 		loses = p.loseReply
 	}
 	return delay, loses > 0 && r.Float64() < lossOf
@@ -150,9 +151,9 @@ func (p *path) shape(d redlocktest.Direction) (time.Duration, bool) {
 // tornOf is the share of requests, and of replies, that a tearing path tears. A batch has
 // as many replies as commands, and the first torn one ends it, so the share of replies is
 // smaller.
-var tornOf = [2]float64{redlocktest.ToMaster: 0.3, redlocktest.ToClient: 0.1}
+var tornOf = [2]float64{faultlink.ToServer: 0.3, faultlink.ToClient: 0.1}
 
-func (p *path) tear(d redlocktest.Direction, bytes int) int {
+func (p *path) tear(d faultlink.Direction, bytes int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.source(d); p.torn[d] > 0 && r.Float64() < tornOf[d] {
@@ -165,7 +166,7 @@ func (p *path) tear(d redlocktest.Direction, bytes int) int {
 func (p *path) set(f func(p *path)) {
 	p.mu.Lock()
 	f(p)
-	ask, reply, refused := p.held[redlocktest.ToMaster] > 0, p.held[redlocktest.ToClient] > 0, p.refused > 0
+	ask, reply, refused := p.held[faultlink.ToServer] > 0, p.held[faultlink.ToClient] > 0, p.refused > 0
 	p.mu.Unlock()
 	p.Hold(ask, reply)
 	p.Refuse(refused)

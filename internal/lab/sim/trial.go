@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // The keys that the clients of a trial contend for: in the trial itself, before it as the
@@ -150,7 +150,7 @@ func (w *world) cutOff(clients []*client, node int, refused bool, n int) {
 		time.Sleep(time.Microsecond)
 		p := c.paths[node]
 		if !refused {
-			p.set(func(p *path) { p.held[redlocktest.ToMaster] += n; p.held[redlocktest.ToClient] += n })
+			p.set(func(p *path) { p.held[faultlink.ToServer] += n; p.held[faultlink.ToClient] += n })
 			continue
 		}
 		p.set(func(p *path) { p.refused += n })
@@ -242,7 +242,7 @@ func (c *client) got(op int, key string) func(l *redlock.Lock, err error) (*redl
 // take a silent subscription for broken and try to take the key, as no frozen process does.
 func (c *client) mute(by int) {
 	for _, p := range c.paths {
-		p.set(func(p *path) { p.held[redlocktest.ToMaster] += by })
+		p.set(func(p *path) { p.held[faultlink.ToServer] += by })
 	}
 }
 

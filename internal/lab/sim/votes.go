@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // vote is a command that a server executed or, without a text, a change that came of
@@ -42,7 +42,7 @@ type stored struct {
 // observe records what a server executes, as seen at the server itself.
 func (w *world) observe(server int) {
 	m := w.masters.Master(server)
-	m.Observe(func(x redlocktest.Exchange) {
+	m.Observe(func(x inmemory.Exchange) {
 		client, node := w.from(x.Path)
 		if dates(x.Command) && len(x.Reply) > 0 && x.Reply[0] == '+' {
 			w.log.Add(history.Event{At: w.now(), Kind: history.Fault, Node: node + 1, Server: serverOf(node, server), Text: dated})
@@ -126,7 +126,7 @@ func (w *world) observe(server int) {
 
 // unlike returns how a server disagrees about a queue, or "": the queue and its flag exist
 // together or not at all.
-func unlike(m *redlocktest.Master, o order) string {
+func unlike(m *inmemory.Master, o order) string {
 	server := m.Miniredis()
 	queue, flag := server.Exists(o.queue), server.Exists(o.flag)
 	switch {
@@ -212,7 +212,7 @@ func (w *world) checkVotes() {
 }
 
 // from returns the client and the node of a path.
-func (w *world) from(p *redlocktest.Path) (client, node int) {
+func (w *world) from(p *inmemory.Path) (client, node int) {
 	for _, c := range w.clients {
 		for node, own := range c.paths {
 			if own.Path == p {

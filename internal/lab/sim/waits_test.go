@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // story sets the events' missing times, a step of sameTime apart, and their missing keys.
@@ -174,7 +174,7 @@ func TestStuck(t *testing.T) {
 
 // A node has a queue's flag exactly while it has the queue.
 func TestFlagsAreThoseOfQueues(t *testing.T) {
-	masters := redlocktest.Start(t, 1)
+	masters := inmemory.Start(t, 1)
 	m := masters.Master(0)
 	o := order{queue: queuePrefix + "{k}", flag: flagPrefix + "{k}"}
 	server := m.Miniredis()
@@ -193,7 +193,7 @@ func TestFlagsAreThoseOfQueues(t *testing.T) {
 
 // noQueues finds what is left of a queue on any node.
 func TestPlacesThatAreLeftAreFound(t *testing.T) {
-	w := &world{plan: Plan{Nodes: 2}, masters: redlocktest.Start(t, 2)}
+	w := &world{plan: Plan{Nodes: 2}, masters: inmemory.Start(t, 2)}
 	w.noQueues("that")
 	require.Empty(t, w.violations)
 	server := w.masters.Master(1).Miniredis()

@@ -36,7 +36,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // Result is the outcome of a run.
@@ -98,7 +98,7 @@ type world struct {
 	plan    Plan
 	start   time.Time
 	log     history.Log
-	masters *redlocktest.Masters
+	masters *inmemory.Masters
 	clients []*client
 	calmed  time.Duration
 	end     time.Duration
@@ -166,7 +166,7 @@ func (w *world) inBubble(f func()) {
 // run is what happens in the bubble.
 func (w *world) run() {
 	w.start = time.Now()
-	w.masters = redlocktest.StartVirtual(tb{w}, w.plan.Nodes+w.plan.Spares)
+	w.masters = inmemory.StartVirtual(tb{w}, w.plan.Nodes+w.plan.Spares)
 	w.grownOld()
 	for i := range w.plan.Nodes + w.plan.Spares {
 		w.observe(i)
@@ -271,7 +271,7 @@ func (w *world) collect() (stop func()) {
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// tb is what redlocktest needs of a test.
+// tb is what inmemory needs of a test.
 type tb struct{ w *world }
 
 func (tb) Helper()        {}

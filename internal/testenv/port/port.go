@@ -43,16 +43,22 @@ func (r *Reservation) Release() {
 }
 
 // Reserve finds a free port below the ephemeral range, starting at a random one. Another
-// program may still have the TCP port of that number; the caller notices when it listens.
+// program may still take the TCP port of that number before the caller listens on it.
 func Reserve() (*Reservation, error) {
 	low, high := portRange()
 	start := rand.IntN(high - low)
 	for i := range high - low {
 		port := low + (start+i)%(high-low)
 		conn, err := net.ListenPacket("udp4", net.JoinHostPort(Loopback, strconv.Itoa(port)))
-		if err == nil {
-			return &Reservation{Port: port, conn: conn}, nil
+		if err != nil {
+			continue
 		}
+		r := &Reservation{Port: port, conn: conn}
+		if probe, err := net.Listen("tcp", r.Addr()); err == nil {
+			_ = probe.Close()
+			return r, nil
+		}
+		r.Release() // another program has the TCP port
 	}
 	return nil, errors.New("port: none free from " + strconv.Itoa(low) + " to " + strconv.Itoa(high-1))
 }

@@ -129,19 +129,6 @@ func TestLinkDelay(t *testing.T) {
 	}
 }
 
-func TestTransitAddsNoDelays(t *testing.T) {
-	q := &transit{more: make(chan struct{}, 1)}
-	now := time.Now()
-	for _, due := range []time.Duration{3, 3, 1, 4} {
-		q.put(parcel{due: now.Add(due)})
-	}
-	for _, want := range []time.Duration{3, 3, 3, 4} {
-		p, err := q.take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, want, p.due.Sub(now))
-	}
-}
-
 func TestLinkRefuse(t *testing.T) {
 	l := NewLink(t, echo(t))
 	a := dial(t, l.Addr())

@@ -1,16 +1,19 @@
 package redisserver
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 )
 
-// CutReplies loses the next n replies. The server executes the command, its reply is dropped,
-// and the client's connection breaks, with the replies to all other commands pipelined on it.
-// If names of commands are given, only their replies count. Otherwise any reply counts, even
-// the one to the handshake of a new connection. Names are found in plain RESP, not in TLS.
-// CutReplies(0) ends it.
+// CutReplies loses the replies to the next n requests. The server executes the commands, the
+// replies are dropped, and the client's connection breaks. A request is what a client sends in
+// one go: a command or a pipeline. If names of commands are given, only requests with such a
+// command count. Otherwise any request counts, even the handshake of a new connection. Names
+// are found in plain RESP, not in TLS. CutReplies(0) ends it.
 func (l *Link) CutReplies(n int, commands ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -19,45 +22,29 @@ func (l *Link) CutReplies(n int, commands ...string) {
 	for _, name := range commands {
 		l.cutOnly = append(l.cutOnly, respName(name))
 	}
-	for c := range l.conns {
-		c.marked = false
-	}
 }
 
-// CutsLeft returns how many replies CutReplies has yet to lose.
+// CutsLeft returns how many requests CutReplies has yet to leave without a reply.
 func (l *Link) CutsLeft() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cuts
 }
 
-// sent marks a connection if its bytes name a command whose reply is to be cut. data is about
-// to reach the server; the end of the bytes before it counts too.
-func (l *Link) sent(c *linkConn, data []byte) {
+// fate decides whether a request gets replies.
+func (l *Link) fate(request []byte) faultlink.Fate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cuts == 0 || len(l.cutOnly) == 0 {
-		c.recent = ""
-		return
+	if l.cuts == 0 {
+		return faultlink.Pass
 	}
-	text := c.recent + strings.ToUpper(string(data))
-	if slices.ContainsFunc(l.cutOnly, func(name string) bool { return strings.Contains(text, name) }) {
-		c.marked = true
-		text = ""
-	}
-	c.recent = text[max(0, len(text)-64):]
-}
-
-// cut reports whether the reply that is about to reach the client is to be lost, and counts
-// it.
-func (l *Link) cut(c *linkConn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cuts == 0 || (len(l.cutOnly) > 0 && !c.marked) {
-		return false
+	request = bytes.ToUpper(request)
+	named := func(name string) bool { return bytes.Contains(request, []byte(name)) }
+	if len(l.cutOnly) > 0 && !slices.ContainsFunc(l.cutOnly, named) {
+		return faultlink.Pass
 	}
 	l.cuts--
-	return true
+	return faultlink.LoseReply
 }
 
 // respName returns a command's name as on the wire.

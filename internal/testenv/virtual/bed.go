@@ -12,14 +12,14 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // Bed is a Redlock on in-memory masters, in a bubble (testing/synctest).
 type Bed struct {
 	*testing.T
-	Masters *redlocktest.Masters
+	Masters *inmemory.Masters
 	Redlock *redlock.Redlock // on all masters, with the test's configuration
 }
 
@@ -34,7 +34,7 @@ const NodeTimeout = 200 * time.Millisecond
 func Run(t *testing.T, n int, cfg redlock.Config, f func(b *Bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &Bed{T: t, Masters: redlocktest.StartVirtual(t, n)}
+		b := &Bed{T: t, Masters: inmemory.StartVirtual(t, n)}
 		b.Redlock = b.NewRedlock(cfg)
 		f(b)
 	})

@@ -9,27 +9,28 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // Movable is an address that leads to a master, and later to another.
 type Movable struct {
 	mu    sync.Mutex
-	to    *redlocktest.Path
-	paths map[*redlocktest.Master]*redlocktest.Path
+	to    *inmemory.Path
+	paths map[*inmemory.Master]*inmemory.Path
 }
 
 // NewMovable returns an address that leads to the master.
-func NewMovable(to *redlocktest.Master) *Movable {
-	a := &Movable{paths: map[*redlocktest.Master]*redlocktest.Path{}}
+func NewMovable(to *inmemory.Master) *Movable {
+	a := &Movable{paths: map[*inmemory.Master]*inmemory.Path{}}
 	a.Moves(to, 0)
 	return a
 }
 
 // Moves breaks the connections and leads new ones to another master. Both directions of the
 // new path have the delay.
-func (a *Movable) Moves(to *redlocktest.Master, delay time.Duration) {
+func (a *Movable) Moves(to *inmemory.Master, delay time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.to
@@ -37,7 +38,7 @@ func (a *Movable) Moves(to *redlocktest.Master, delay time.Duration) {
 		a.paths[to] = to.Path()
 	}
 	a.to = a.paths[to]
-	a.to.Shape(func(redlocktest.Direction) (time.Duration, bool) { return delay, false })
+	a.to.Shape(func(faultlink.Direction) (time.Duration, bool) { return delay, false })
 	if before != nil {
 		before.Break()
 	}

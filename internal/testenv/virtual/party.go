@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // Party is a Redlock on paths of its own, so that a test sees what it sends and can cut
@@ -21,8 +21,8 @@ import (
 type Party struct {
 	*redlock.Redlock
 	Bed   *Bed
-	Name  string              // unique in the test binary
-	Paths []*redlocktest.Path // one to each master
+	Name  string           // unique in the test binary
+	Paths []*inmemory.Path // one to each master
 }
 
 var parties atomic.Int32 // for their names

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // Command is a command that has been executed.
@@ -20,20 +20,20 @@ type Command struct {
 // Tape records what is executed on all masters, without handshakes.
 type Tape struct {
 	mu   sync.Mutex
-	by   map[*redlocktest.Path]string
+	by   map[*inmemory.Path]string
 	Sent []Command // not to be read while commands are executed
 }
 
 // Record returns a tape of all that is sent from now on, under the names of the parties.
 func (b *Bed) Record(parties ...*Party) *Tape {
-	t := &Tape{by: map[*redlocktest.Path]string{}}
+	t := &Tape{by: map[*inmemory.Path]string{}}
 	for _, p := range parties {
 		for _, path := range p.Paths {
 			t.by[path] = p.Name
 		}
 	}
 	for i, m := range b.Masters.All() {
-		m.Observe(func(e redlocktest.Exchange) {
+		m.Observe(func(e inmemory.Exchange) {
 			switch what := verb(e.Command); what {
 			case "HELLO", "CLIENT", "INFO":
 			default:

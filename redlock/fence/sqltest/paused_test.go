@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/fence"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // TestPausedClient is the paused client of "How to do distributed locking", end to end. A has
@@ -22,7 +22,7 @@ import (
 func TestPausedClient(t *testing.T) {
 	const ttl = 10 * time.Second
 	ctx := t.Context()
-	masters := redlocktest.Start(t, 3)
+	masters := inmemory.Start(t, 3)
 	client := func(c clock.Clock) *redlock.Redlock {
 		locks, err := redlock.Open(masters.URLs(), redlock.Config{Fencing: true, Clock: c})
 		require.NoError(t, err)

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // counter is a hook as a tracing library would add it.
@@ -65,7 +65,7 @@ func TestClientHooksSeeItsCommands(t *testing.T) {
 
 // A client with a single connection is the application's too.
 func TestConnectionIsSharedByALaneIfItIsTheOnlyOne(t *testing.T) {
-	masters := redlocktest.Start(t, 3)
+	masters := inmemory.Start(t, 3)
 	var nodes []redis.UniversalClient
 	for _, m := range masters.All() {
 		nodes = append(nodes, m.Client(func(o *redis.Options) { o.PoolSize = 1 }))
@@ -92,7 +92,7 @@ func TestConnectionSurvivesGarbage(t *testing.T) {
 		"$1000000000000000\r\n", "$9223372036854775807\r\n", "*9223372036854775807\r\n", "*-5\r\n", "$-7\r\n", "?\r\n", "HTTP/1.1 400\r\n\r\n",
 	} {
 		addr := speaks(t, garbage)
-		masters := redlocktest.Start(t, 2)
+		masters := inmemory.Start(t, 2)
 		urls := append(masters.URLs(), "redis://"+addr+"?protocol=2")
 		r, err := redlock.Open(urls, redlock.Config{NodeTimeout: 5 * time.Second})
 		require.NoError(t, err)

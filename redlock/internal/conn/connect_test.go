@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // A load balancer drops connections that were idle for a minute. The first acquisition
@@ -199,7 +199,7 @@ func TestHandshakeThatIsRefusedIsNoAnswer(t *testing.T) {
 // With RESP3 go-redis asks the kernel for push messages before each command, which
 // nobody sends us.
 func TestHandshakeAsksForRESP2ByDefault(t *testing.T) {
-	masters := redlocktest.Start(t, 1)
+	masters := inmemory.Start(t, 1)
 	for query, version := range map[string]string{"": "2", "?protocol=3": "3"} {
 		masters.Master(0).ResetCommands()
 		r, err := redlock.Open([]string{masters.URLs()[0] + query}, redlock.Config{})

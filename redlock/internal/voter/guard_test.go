@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // onlyOn deletes the key of a lock on all nodes but those in keep.
@@ -486,7 +486,7 @@ func TestGuardStatusOfNodes(t *testing.T) {
 				assert.Equal(b, now.Add(virtual.Quarantine), s.Quarantine)
 				assert.ErrorContains(b, s.Err, "quarantined for 11.1s: restarted 0s ago")
 			} else {
-				assert.Equal(b, redlocktest.InitialUptime, now.Sub(s.Started))
+				assert.Equal(b, inmemory.InitialUptime, now.Sub(s.Started))
 				assert.True(b, s.Quarantine.Before(now))
 				assert.NoError(b, s.Err)
 			}

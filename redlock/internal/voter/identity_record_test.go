@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // address is the third node's in a bed of three nodes and more servers. It leads to one
 // server at a time.
 type address struct {
 	*virtual.Bed
-	leads *redlocktest.Master
+	leads *inmemory.Master
 	conns []net.Conn
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/serverinfo"
 )
 
 // Identity distinguishes servers. A server keeps its run id until it restarts, and gets a new
@@ -40,7 +42,7 @@ var ErrNoIdentity = errors.New("answers INFO without saying which server it is")
 
 // ReadServer reads the section "server" of INFO.
 func (i *Info) ReadServer(text string) error {
-	f := fields(text)
+	f := serverinfo.Fields(text)
 	seconds, err := strconv.ParseInt(f["uptime_in_seconds"], 10, 32)
 	if f["run_id"] == "" || err != nil {
 		return ErrNoIdentity
@@ -51,7 +53,7 @@ func (i *Info) ReadServer(text string) error {
 
 // ReadReplication reads the section "replication" of INFO.
 func (i *Info) ReadReplication(text string) error {
-	f := fields(text)
+	f := serverinfo.Fields(text)
 	if f["role"] == "" {
 		return ErrNoIdentity
 	}
@@ -80,15 +82,4 @@ func (i *Info) ReadTime(reply any) error {
 	}
 	i.now = time.Unix(seconds, micros*1000)
 	return nil
-}
-
-// fields splits the lines of a section of INFO at their colons.
-func fields(text string) map[string]string {
-	f := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
-			f[name] = value
-		}
-	}
-	return f
 }

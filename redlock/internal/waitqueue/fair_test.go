@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // jitterPaths delays everything that a party sends and gets by d/2 to d.
@@ -22,7 +22,7 @@ func jitterPaths(p *virtual.Party, seed uint64, d time.Duration) {
 	for i, path := range p.Paths {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		var mu sync.Mutex // its connections ask side by side
-		path.Shape(func(redlocktest.Direction) (time.Duration, bool) {
+		path.Shape(func(faultlink.Direction) (time.Duration, bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			return d/2 + time.Duration(random.Int64N(int64(d/2))), false

@@ -12,9 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/quorumlock/redlock/internal/testenv/faultlink"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // foreigner is a client of another library: it polls with SET NX, and its release wakes
@@ -156,9 +157,9 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 }
 
 // delays has each message on a path take from least to most.
-func delays(path *redlocktest.Path, random *rand.Rand, least, most time.Duration) {
+func delays(path *inmemory.Path, random *rand.Rand, least, most time.Duration) {
 	var mu sync.Mutex // its connections ask side by side
-	path.Shape(func(redlocktest.Direction) (time.Duration, bool) {
+	path.Shape(func(faultlink.Direction) (time.Duration, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		return least + time.Duration(random.Int64N(int64(most-least)+1)), false

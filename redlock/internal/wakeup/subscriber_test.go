@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/internal/conn"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // oneShard returns a client of a Cluster of one shard, which is the master at *shard: "0" and
 // so on. The masters know no sharded channels, so all channels are plain ones.
-func oneShard(masters *redlocktest.Masters, shard *string) *redis.ClusterClient {
+func oneShard(masters *inmemory.Masters, shard *string) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: *shard + ":1"}}}}, nil
@@ -76,7 +76,7 @@ func (*waiter) Over(time.Time) bool              { return true }
 // channel is reported to its own waits, and to no other.
 func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 2)
+		masters := inmemory.StartVirtual(t, 2)
 		shard := "1"
 		client := oneShard(masters, &shard)
 		defer func() { assert.NoError(t, client.Close()) }()
@@ -118,7 +118,7 @@ func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 // know of that. The subscription is to the master that operations go to.
 func TestSubscriberFollowsTheMasterOfASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 2)
+		masters := inmemory.StartVirtual(t, 2)
 		shard := "0"
 		client := oneShard(masters, &shard)
 		defer func() { assert.NoError(t, client.Close()) }()
@@ -154,7 +154,7 @@ func TestSubscriberFollowsTheMasterOfASlot(t *testing.T) {
 // subscriptions do not grow in number.
 func TestSubscriberForgetsTheMastersThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 1)
+		masters := inmemory.StartVirtual(t, 1)
 		port := 0
 		client := redis.NewClusterClient(&redis.ClusterOptions{
 			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
