@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime/debug"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 // run is the whole command: it returns the exit status. After an error it has written
@@ -26,7 +26,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if err.Error() != "" {
-		_, _ = fmt.Fprintf(stderr, "redlock: %s\n", oneLine(err))
+		_, _ = fmt.Fprintf(stderr, "redlock: %s\n", plain.Line(err))
 	}
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		return exitUsage
@@ -121,30 +121,4 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return usagef("%s takes no arguments but flags (see %s --help)", cmd.Name(), cmd.CommandPath())
 	}
 	return nil
-}
-
-// credentials is all between a scheme and the last @. It is greedy, as a
-// password that was not encoded may hold any character.
-var credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://.*@`) })
-
-// plainWords are for what Go says in words of its own.
-var plainWords = sync.OnceValue(func() *strings.Replacer {
-	return strings.NewReplacer(
-		"context deadline exceeded", "the time was over",
-		"context canceled", "interrupted",
-		"i/o timeout", "no answer in time",
-		"dial tcp: ", "", "dial unix: ", "",
-	)
-})
-
-// dialled is what was dialled, which has been named before.
-var dialled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bdial (tcp|unix) \S+: `) })
-
-// oneLine is err for stderr. Flag errors quote the argument, which may be a URL
-// that went to the wrong flag.
-func oneLine(err error) string {
-	msg := strings.TrimPrefix(err.Error(), "redlock: ")
-	msg = strings.ReplaceAll(msg, "\n", "; ") // errors.Join
-	msg = plainWords().Replace(dialled().ReplaceAllLiteralString(msg, ""))
-	return credentials().ReplaceAllLiteralString(printable(msg), "://...@")
 }

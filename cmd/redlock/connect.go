@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quorumlock/redlock/internal/endpoint"
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -53,7 +54,7 @@ func (c *connection) masters(ctx context.Context) (list *masterList, err error) 
 	}
 	c.listed = list
 	if list.exposed != "" && c.warnings != nil {
-		_, _ = fmt.Fprintf(c.warnings, "redlock: warning: %s\n", printable(list.exposed))
+		_, _ = fmt.Fprintf(c.warnings, "redlock: warning: %s\n", plain.Printable(list.exposed))
 	}
 	return list, nil
 }

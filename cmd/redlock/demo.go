@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 // minTTL keeps a lock of the demo valid from one operation to the next on a slow
@@ -90,7 +92,7 @@ func perform(ctx context.Context, intro string, scenes []scene, out presenter) e
 		if failed == nil {
 			s.OK = true
 		} else {
-			s.Problem = oneLine(failed)
+			s.Problem = plain.Line(failed)
 			failed = fmt.Errorf("demo failed at step %d (%s): %s", s.Number, s.Title, s.Problem)
 		}
 		if err := errors.Join(out.step(s), failed); err != nil {
@@ -104,9 +106,9 @@ func perform(ctx context.Context, intro string, scenes []scene, out presenter) e
 func unwanted(got, want error) error {
 	switch {
 	case got == nil:
-		return fmt.Errorf("granted, but it should have been %q", oneLine(want))
+		return fmt.Errorf("granted, but it should have been %q", plain.Line(want))
 	case want == nil:
 		return got
 	}
-	return fmt.Errorf("should have been %q, but: %s", oneLine(want), oneLine(got))
+	return fmt.Errorf("should have been %q, but: %s", plain.Line(want), plain.Line(got))
 }

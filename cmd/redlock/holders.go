@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -80,7 +81,7 @@ func (p painter) holders(nodes []redlock.NodeInspection) string {
 		switch state {
 		case stateFailed, stateForeign:
 			at := besideError + stateWidth + addr
-			b.WriteString(indent + first + gap + tinted + gap + hang(oneLine(n.Err), at, columns-at))
+			b.WriteString(indent + first + gap + tinted + gap + hang(plain.Line(n.Err), at, columns-at))
 		case stateHeld:
 			b.WriteString(row(first, tinted, n.Holder, lives(n.TTL), waiting, fence))
 		default:
@@ -120,7 +121,7 @@ type inspected struct{ *redlock.Inspection }
 func (i inspected) show(p painter, values bool) string {
 	verdict := i.Verdict()
 	tint := map[redlock.Verdict]colour{redlock.VerdictHeld: yellow, redlock.VerdictFree: green}
-	head := fmt.Sprintf("Lock %q on %d masters, of which %d are a majority:", printable(i.Key), len(i.Nodes), i.Need)
+	head := fmt.Sprintf("Lock %q on %d masters, of which %d are a majority:", plain.Printable(i.Key), len(i.Nodes), i.Need)
 	said := wrap(capital(verdict.String())+": "+i.sentence(), "")
 	word, rest, _ := strings.Cut(said, ":")
 	text := wrap(head, "") + "\n" + p.holders(i.Nodes) + "\n" + p.paint(cmp.Or(tint[verdict], red), word) + ":" + rest
@@ -228,7 +229,7 @@ func (i inspected) secrets() string {
 			continue
 		}
 		value := n.Value()
-		if value == "" || printable(value) != value {
+		if value == "" || plain.Printable(value) != value {
 			value = strconv.Quote(value)
 		}
 		if line := indent + n.Holder + gap + value + "\n"; !slices.Contains(lines, line) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/leash"
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -131,11 +132,7 @@ func reason(err error) error {
 	if errors.As(err, &exec) {
 		err = exec.Err
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
+	return plain.Reason(err)
 }
 
 // hold keeps the lock alive while the command runs, and releases it.
@@ -158,10 +155,10 @@ func (f *runFlags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os
 		lost = released
 	}
 	if lost != nil {
-		return &exitError{exitLost, fmt.Errorf("lock %q was lost: %s (validity ended %s)", lock.Key(), oneLine(lost), exactly(until))}
+		return &exitError{exitLost, fmt.Errorf("lock %q was lost: %s (validity ended %s)", lock.Key(), plain.Line(lost), exactly(until))}
 	}
 	if released != nil {
-		j.warn("not released everywhere, keys may live until their ttl: %s", oneLine(released))
+		j.warn("not released everywhere, keys may live until their ttl: %s", plain.Line(released))
 	} else {
 		j.tell("released %s", lock.Key())
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/internal/leash"
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -52,7 +53,7 @@ func newJournal(w io.Writer, verbose, quiet bool) *journal {
 func (j *journal) say(text string, note bool) {
 	j.begin.Do(func() { go j.write() })
 	select {
-	case j.lines <- line{text: printable(text), note: note}:
+	case j.lines <- line{text: plain.Printable(text), note: note}:
 	default:
 	}
 }
@@ -133,7 +134,7 @@ func (j *journal) fail(err error) error {
 	if !errors.As(err, &exit) {
 		return err
 	}
-	if text := oneLine(err); text != "" {
+	if text := plain.Line(err); text != "" {
 		j.say(text, false)
 	}
 	return &exitError{code: exit.code}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 // Variables that list masters, as --nodes and --nodes-file do.
@@ -86,7 +88,7 @@ var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 func listIn(file string) (*masterList, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("cannot read the list of masters %s: %w", file, reason(err))
+		return nil, usagef("cannot read the list of masters %s: %w", file, plain.Reason(err))
 	}
 	l := &masterList{source: file}
 	number := 0

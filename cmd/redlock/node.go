@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -119,6 +120,6 @@ func (m *master) seen(unable error, node redlock.NodeStatus, now time.Time) {
 	for _, s := range node.Servers {
 		m.standing = s.Err
 		m.Quarantine = micros(max(s.Quarantine.Sub(now), 0))
-		m.RunID = cmp.Or(m.RunID, printable(s.RunID))
+		m.RunID = cmp.Or(m.RunID, plain.Printable(s.RunID))
 	}
 }

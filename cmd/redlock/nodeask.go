@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quorumlock/redlock/internal/endpoint"
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 const (
@@ -156,7 +156,7 @@ func (a *asking) readConfig() {
 	})
 	for _, cmd := range got {
 		for name, value := range cmd.Val() {
-			a.config[strings.ToLower(name)] = printable(value)
+			a.config[strings.ToLower(name)] = plain.Printable(value)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func infoFields(text string) map[string]string {
 	f := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			f[name] = printable(value)
+			f[name] = plain.Printable(value)
 		}
 	}
 	return f
@@ -204,7 +204,7 @@ func says(err error, code string) bool {
 func unanswered(err error, patience time.Duration, secured bool) string {
 	var timeout net.Error
 	slow := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
-	closed := endpoint.Closed(err)
+	closed := plain.Closed(err)
 	switch {
 	case slow && secured:
 		return "It does not answer within " + patience.String() + ". If it does not speak TLS there, the URL is redis://"
@@ -215,10 +215,10 @@ func unanswered(err error, patience time.Duration, secured bool) string {
 	case closed:
 		return "It closes the connection (maxclients? a certificate of the client's, by cert and key in the URL?)"
 	}
-	return "It cannot be reached: " + said(endpoint.Plain(err))
+	return "It cannot be reached: " + said(plain.Error(err))
 }
 
 // said is an error of the library or of a server in a sentence.
 func said(err error) string {
-	return strings.TrimRight(cut(oneLine(err), 300), ". ")
+	return strings.TrimRight(cut(plain.Line(err), 300), ". ")
 }

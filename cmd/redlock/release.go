@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -151,11 +152,11 @@ func (i inspected) breakable(foreign bool) (bool, error) {
 	told, held, locks := len(i.Nodes)-i.count(stateFailed), i.count(stateHeld), i.locks()
 	switch verdict := i.Verdict(); {
 	case verdict == redlock.VerdictUnknown && (held == 0 || told < i.Need):
-		return false, &exitError{exitNoQuorum, fmt.Errorf("release %q: %s; nothing was deleted", printable(i.Key), i.silence())}
+		return false, &exitError{exitNoQuorum, fmt.Errorf("release %q: %s; nothing was deleted", plain.Printable(i.Key), i.silence())}
 	case held == 0 && verdict != redlock.VerdictFree:
-		return false, fmt.Errorf("release %q: the key is not a lock %s; nothing was deleted", printable(i.Key), i.foreign())
+		return false, fmt.Errorf("release %q: the key is not a lock %s; nothing was deleted", plain.Printable(i.Key), i.foreign())
 	case held > 0 && locks == 0 && !foreign:
-		return false, fmt.Errorf("release %q: the key does not look like a lock %s; nothing was deleted (--foreign deletes it all the same)", printable(i.Key), i.foreign())
+		return false, fmt.Errorf("release %q: the key does not look like a lock %s; nothing was deleted (--foreign deletes it all the same)", plain.Printable(i.Key), i.foreign())
 	}
 	return held > 0, nil
 }
@@ -196,7 +197,7 @@ func confirm(ctx context.Context, in io.Reader, prompt io.Writer, i inspected) e
 	case <-ctx.Done():
 		_, _ = fmt.Fprintln(prompt)
 	}
-	return fmt.Errorf("release %q: not broken, the answer was not yes (--yes does not ask)", printable(i.Key))
+	return fmt.Errorf("release %q: not broken, the answer was not yes (--yes does not ask)", plain.Printable(i.Key))
 }
 
 // aftermath is what was deleted, and what its end does not tell.

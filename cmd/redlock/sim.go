@@ -19,6 +19,7 @@ import (
 	"github.com/quorumlock/redlock/internal/lab/history"
 	"github.com/quorumlock/redlock/internal/lab/sim"
 	"github.com/quorumlock/redlock/internal/lab/timeline"
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 type simFlags struct {
@@ -230,7 +231,7 @@ func (f *simFlags) show(cmd *cobra.Command, r sim.Result) error {
 			return fmt.Errorf("cannot write the %s: %w", drawn.what, err)
 		}
 		if !f.quiet {
-			cmd.Printf("The timeline is in %s, a %s for a browser.\n", printable(drawn.file), drawn.what)
+			cmd.Printf("The timeline is in %s, a %s for a browser.\n", plain.Printable(drawn.file), drawn.what)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -117,9 +118,9 @@ func look(ctx context.Context, locks *redlock.Redlock, key string) (*redlock.Ins
 func conclusive(seen *redlock.Inspection) error {
 	switch i := (inspected{seen}); seen.Verdict() {
 	case redlock.VerdictUnknown:
-		return &exitError{exitNoQuorum, fmt.Errorf("status %q: %s", printable(seen.Key), i.silence())}
+		return &exitError{exitNoQuorum, fmt.Errorf("status %q: %s", plain.Printable(seen.Key), i.silence())}
 	case redlock.VerdictForeign:
-		return fmt.Errorf("status %q: the key is not a lock %s", printable(seen.Key), i.foreign())
+		return fmt.Errorf("status %q: the key is not a lock %s", plain.Printable(seen.Key), i.foreign())
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func newStatusReport(seen *redlock.Inspection, values bool) *statusReport {
 		report := nodeReport{Addr: n.Addr, State: stateOf(n), Holder: n.Holder, Foreign: n.Foreign()}
 		switch report.State {
 		case stateFailed:
-			report.Error = oneLine(n.Err)
+			report.Error = plain.Line(n.Err)
 		case stateHeld:
 			ttl := max(n.TTL.Milliseconds(), -1)
 			report.TTL = &ttl

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/quorumlock/redlock/clock"
-	"github.com/quorumlock/redlock/internal/endpoint"
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -154,11 +152,11 @@ func newVote(op string, n redlock.NodeTrace) vote {
 		v.Vote = "not asked"
 		v.Said, v.brief = n.Err.Error(), "decided before its turn"
 	case errors.As(n.Err, &dial) && dial.Err != nil:
-		v.Said, v.brief = n.Err.Error(), endpoint.Plain(n.Err).Error()
+		v.Said, v.brief = n.Err.Error(), plain.Error(n.Err).Error()
 	default:
 		v.Said, v.brief = n.Err.Error(), n.Err.Error()
 	}
-	v.Said, v.brief = printable(v.Said), printable(v.brief)
+	v.Said, v.brief = plain.Printable(v.Said), plain.Printable(v.brief)
 	return v
 }
 
@@ -187,14 +185,4 @@ func (r round) wantGrants(least, most int) error {
 		return fmt.Errorf("%s: %d masters granted it, not %d", r.Op, granted, least)
 	}
 	return fmt.Errorf("%s: %d masters granted it, not %d to %d", r.Op, granted, least, most)
-}
-
-// printable keeps a server's own words from driving the terminal.
-func printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return ' '
-	}, s)
 }

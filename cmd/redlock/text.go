@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 // text presents a demo to a person.
@@ -104,7 +106,7 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // quote is an error as a program gets it, a line for each node. Only spaces
 // become line breaks.
 func quote(message string) string {
-	message = strings.ReplaceAll(printable(message), "; ", ";\n")
+	message = strings.ReplaceAll(plain.Printable(message), "; ", ";\n")
 	message = strings.Replace(message, " needed: ", " needed:\n", 1)
 	return wrap(message, indent+indent)
 }

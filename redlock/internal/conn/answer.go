@@ -3,14 +3,12 @@ package conn
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
-	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quorumlock/redlock/internal/endpoint"
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -66,8 +64,8 @@ func answer(c *call, cmd *wireCmd, batchErr, ineligible error) (ok bool) {
 		// does not accept our password or grant us the right, … A release stays pending.
 		c.Unsent(shown)
 	default:
-		shown = endpoint.Plain(shown)
-		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		shown = plain.Error(shown)
+		if plain.Closed(err) {
 			shown = fmt.Errorf("connection lost: %w", shown)
 		}
 		c.Lose(shown)

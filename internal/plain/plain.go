@@ -1,4 +1,6 @@
-package endpoint
+// Package plain says in plain words what went wrong: it words errors of a connection, and makes
+// any error one line for stderr.
+package plain
 
 import (
 	"crypto/tls"
@@ -11,10 +13,10 @@ import (
 	"syscall"
 )
 
-// Plain returns an error that describes in plain words what went wrong with a connection, and
+// Error returns an error that describes in plain words what went wrong with a connection, and
 // wraps err. The texts of package net and crypto/tls name those packages' own parts instead.
-// Plain returns any other error as it is.
-func Plain(err error) error {
+// Error returns any other error as it is.
+func Error(err error) error {
 	if text := words(err); text != "" {
 		return &plainError{text, err}
 	}
