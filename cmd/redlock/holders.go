@@ -38,61 +38,36 @@ func stateTint(state string) colour {
 	return map[string]colour{stateHeld: yellow, stateFree: green, stateForeign: red, stateFailed: red}[state]
 }
 
-// The widths of the table's columns, but for the address and the state. A token has 16 digits until the
-// year 2255.
-const (
-	holderWidth, expiresWidth, waitingWidth, fenceWidth = 8, len("expires"), len("waiting"), 16
+// fenceWidth is that of a token until the year 2255.
+const fenceWidth = 16
 
-	besideState = len(indent) + len(gap) + len(gap) + holderWidth + len(gap) + expiresWidth + len(gap) + waitingWidth
-	besideError = len(indent) + len(gap) + len(gap)
-)
-
-// holders is a table with a row for each node, and a column for fences if any has one. An
-// address that is too long goes on below, as two that are cut may look the same.
-func (p painter) holders(nodes []redlock.NodeInspection) string {
+// holders is a table with a row for each node, and a column for fences if any has one.
+func holders(nodes []redlock.NodeInspection) table {
+	t := table{indent: indent, columns: []tableColumn{
+		{head: "state", least: len(stateFailed)}, {head: "holder", least: 8}, {head: "expires", right: true}, {head: "waiting", right: true},
+	}}
 	fences := slices.ContainsFunc(nodes, func(n redlock.NodeInspection) bool { return n.Fence > 0 })
-	stateWidth := len(stateFailed)
-	for _, n := range nodes {
-		stateWidth = max(stateWidth, len(stateOf(n)))
-	}
-	room, addr := columns-besideState-stateWidth, len("node")
 	if fences {
-		room -= len(gap) + fenceWidth
+		t.columns = append(t.columns, tableColumn{head: "fence", right: true, least: fenceWidth})
 	}
 	for _, n := range nodes {
-		addr = max(addr, min(width(n.Addr), room))
-	}
-
-	var b strings.Builder
-	row := func(addrCell, state, holder, expires, waiting, fence string) string {
-		line := indent + addrCell + gap + state + gap + pad(holder, holderWidth) + gap +
-			padLeft(expires, expiresWidth) + gap + padLeft(waiting, waitingWidth)
-		if fences {
-			line += gap + padLeft(fence, fenceWidth)
-		}
-		return line
-	}
-	b.WriteString(p.paint(dim, row(pad("node", addr), pad("state", stateWidth), "holder", "expires", "waiting", "fence")) + "\n")
-	for _, n := range nodes {
-		name := slices.Collect(slices.Chunk([]rune(n.Addr), addr))
-		first, state := pad(string(name[0]), addr), stateOf(n)
-		tinted := p.paint(stateTint(state), pad(state, stateWidth))
-		waiting, fence := number(int64(n.Waiting)), number(n.Fence)
+		state, holder, expires := stateOf(n), "-", "-"
+		row := tableRow{name: n.Addr, cells: []tableCell{{state, stateTint(state)}}}
 		switch state {
 		case stateFailed, stateForeign:
-			at := besideError + stateWidth + addr
-			b.WriteString(indent + first + gap + tinted + gap + hang(plain.Line(n.Err), at, columns-at))
+			row.text = plain.Line(n.Err)
+			t.rows = append(t.rows, row)
+			continue
 		case stateHeld:
-			b.WriteString(row(first, tinted, n.Holder, lives(n.TTL), waiting, fence))
-		default:
-			b.WriteString(row(first, tinted, "-", "-", waiting, fence))
+			holder, expires = n.Holder, lives(n.TTL)
 		}
-		b.WriteString("\n")
-		for _, rest := range name[1:] {
-			b.WriteString(indent + string(rest) + "\n")
+		row.cells = append(row.cells, tableCell{text: holder}, tableCell{text: expires}, tableCell{text: number(int64(n.Waiting))})
+		if fences {
+			row.cells = append(row.cells, tableCell{text: number(n.Fence)})
 		}
+		t.rows = append(t.rows, row)
 	}
-	return b.String()
+	return t
 }
 
 // number is one that the user may not be permitted to see.
@@ -124,7 +99,7 @@ func (i inspected) show(p painter, values bool) string {
 	head := fmt.Sprintf("Lock %q on %d masters, of which %d are a majority:", plain.Printable(i.Key), len(i.Nodes), i.Need)
 	said := wrap(capital(verdict.String())+": "+i.sentence(), "")
 	word, rest, _ := strings.Cut(said, ":")
-	text := wrap(head, "") + "\n" + p.holders(i.Nodes) + "\n" + p.paint(cmp.Or(tint[verdict], red), word) + ":" + rest
+	text := wrap(head, "") + "\n" + holders(i.Nodes).show(p) + "\n" + p.paint(cmp.Or(tint[verdict], red), word) + ":" + rest
 	if values {
 		text += i.secrets()
 	}

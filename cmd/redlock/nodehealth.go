@@ -54,7 +54,7 @@ func (h *health) encode(w io.Writer) error {
 func (h *health) print(w io.Writer, p painter) error {
 	var b strings.Builder
 	health, settings := healthColumns(), settingColumns()
-	b.WriteString(p.masterTable(h.Nodes, health) + "\n" + p.masterTable(h.Nodes, settings))
+	b.WriteString(masterTable(h.Nodes, health).show(p) + "\n" + masterTable(h.Nodes, settings).show(p))
 	if h.gaps(append(health, settings...)) {
 		b.WriteString(p.paint(dim, wrap("? is what this user may not ask (+info +time +config|get), or the server does not tell", indent)))
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -36,55 +35,24 @@ func settingColumns() []column {
 	}
 }
 
-// masterTable has a row for each master. Its address has what the columns leave of the
-// width; one that is longer goes on below, as two that are cut may look the same.
-func (p painter) masterTable(masters []*master, cols []column) string {
-	const head, least = "node", 8
-	widths := make([]int, len(cols))
-	room := columns - len(indent)
-	for i, c := range cols {
-		widths[i] = width(c.head)
-		for _, m := range masters {
-			widths[i] = max(widths[i], width(known(c.cell(m))))
-		}
-		room -= len(gap) + widths[i]
+// masterTable has a row for each master.
+func masterTable(masters []*master, cols []column) table {
+	t := table{indent: indent}
+	for _, c := range cols {
+		t.columns = append(t.columns, tableColumn{head: c.head, right: c.right})
 	}
-	addr := len(head)
 	for _, m := range masters {
-		addr = max(addr, width(m.Addr))
-	}
-	addr = max(min(addr, room), least)
-
-	var b strings.Builder
-	line := func(first string, cells []string) {
-		b.WriteString(indent + strings.TrimRight(strings.Join(append([]string{first}, cells...), gap), " ") + "\n")
-	}
-	heads := make([]string, len(cols))
-	for i, c := range cols {
-		heads[i] = p.paint(dim, aligned(c, c.head, widths[i]))
-	}
-	line(p.paint(dim, pad(head, addr)), heads)
-	for _, m := range masters {
-		cells := make([]string, len(cols))
-		for i, c := range cols {
-			cells[i] = aligned(c, known(c.cell(m)), widths[i])
+		row := tableRow{name: m.Addr}
+		for _, c := range cols {
+			cell := tableCell{text: known(c.cell(m))}
 			if c.tint != nil {
-				cells[i] = p.paint(c.tint(m), cells[i])
+				cell.tint = c.tint(m)
 			}
+			row.cells = append(row.cells, cell)
 		}
-		for part := range slices.Chunk([]rune(m.Addr), addr) {
-			line(pad(string(part), addr), cells)
-			cells = nil
-		}
+		t.rows = append(t.rows, row)
 	}
-	return b.String()
-}
-
-func aligned(c column, s string, to int) string {
-	if c.right {
-		return padLeft(s, to)
-	}
-	return pad(s, to)
+	return t
 }
 
 func known(s string) string {

@@ -29,7 +29,7 @@ func TestATableHasRoomForEveryAddress(t *testing.T) {
 		}, time.Second)
 		m.State, m.Quarantine = "quarantine", micros(1000*time.Hour)
 		for _, cols := range [][]column{healthColumns(), settingColumns()} {
-			table := painter(false).masterTable([]*master{m}, cols)
+			table := masterTable([]*master{m}, cols).show(false)
 			assertFits(t, table)
 			var parts string
 			for _, line := range strings.Split(strings.TrimSpace(table), "\n")[1:] {

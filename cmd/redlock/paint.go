@@ -21,7 +21,7 @@ const (
 )
 
 func (p painter) paint(c colour, s string) string {
-	if !p || s == "" {
+	if !p || c == "" || s == "" {
 		return s
 	}
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/quorumlock/redlock/internal/plain"
 )
@@ -26,7 +27,7 @@ func (t text) step(s *step) error {
 		// The first round is what the step is about; what follows from it is
 		// told in a line.
 		if i == 0 && r.ballot != nil {
-			b.WriteString(t.table(r.Votes))
+			b.WriteString(votes(r.Votes).show(t.painter))
 		}
 		if r.Client != s.Rounds[0].Client {
 			b.WriteString(indent + r.Client + ":\n")
@@ -101,12 +102,49 @@ func (t text) verdict(r round) string {
 	return t.paint(red, "Not "+done[r.Op]+", "+r.Result)
 }
 
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
 // quote is an error as a program gets it, a line for each node. Only spaces
 // become line breaks.
 func quote(message string) string {
 	message = strings.ReplaceAll(plain.Printable(message), "; ", ";\n")
 	message = strings.Replace(message, " needed: ", " needed:\n", 1)
 	return wrap(message, indent+indent)
+}
+
+// maxAddr is how much of a node's address a table of votes shows.
+const maxAddr = 30
+
+// votes lists who voted, how fast, and what each said.
+func votes(all []vote) table {
+	t := table{indent: indent + indent, columns: []tableColumn{{head: "vote"}, {head: "latency", right: true}}, text: "said"}
+	for _, v := range all {
+		t.rows = append(t.rows, tableRow{cut(v.Addr, maxAddr), []tableCell{{v.Vote, voteColour(v.Vote)}, {text: millis(v.Latency)}}, v.brief})
+	}
+	return t
+}
+
+func voteColour(vote string) colour {
+	switch vote {
+	case "granted":
+		return green
+	case "failed":
+		return red
+	}
+	return yellow
+}
+
+// millis is a duration in one unit, so that a column of them can be compared.
+func millis(d micros) string {
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}
+
+// span is a duration in a sentence.
+func span(d micros) string {
+	switch {
+	case time.Duration(d) < 10*time.Millisecond:
+		return millis(d)
+	case time.Duration(d) < time.Second:
+		return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
+	}
+	seconds := fmt.Sprintf("%.3f", float64(d)/float64(time.Second))
+	return strings.TrimRight(strings.TrimRight(seconds, "0"), ".") + " s"
 }

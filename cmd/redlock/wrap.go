@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// columns is the width of the narrowest terminal in use. Nothing that is
+	// printed is wider, so that no terminal breaks a row of a table.
+	columns = 80
+	indent  = "   "
+	gap     = "  "
+)
+
+func width(s string) int { return utf8.RuneCountInString(s) }
+
+func pad(s string, to int) string     { return s + strings.Repeat(" ", max(0, to-width(s))) }
+func padLeft(s string, to int) string { return strings.Repeat(" ", max(0, to-width(s))) + s }
+
+// cut leaves out what does not fit, and shows that it did.
+func cut(s string, to int) string {
+	const mark = "..."
+	if width(s) <= to {
+		return s
+	}
+	return string([]rune(s)[:max(0, to-len(mark))]) + mark[:max(0, min(to, len(mark)))]
+}
+
+// hang breaks a cell that is too wide into lines of its column, which begins at.
+func hang(s string, at, to int) string {
+	var lines []string
+	for _, word := range strings.Fields(s) {
+		word = cut(word, to)
+		if last := len(lines) - 1; last >= 0 && width(lines[last])+1+width(word) <= to {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return strings.Join(lines, "\n"+strings.Repeat(" ", at))
+}
+
+// wrap breaks text at spaces so that with its indentation it fits. A word that is
+// too long stays whole: it can then be copied.
+func wrap(s, indent string) string {
+	var b strings.Builder
+	for paragraph := range strings.SplitSeq(s, "\n") {
+		line := indent
+		for _, word := range strings.Fields(paragraph) {
+			switch {
+			case line == indent:
+				line += word
+			case width(line)+1+width(word) <= columns:
+				line += " " + word
+			default:
+				b.WriteString(line + "\n")
+				line = indent + word
+			}
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
