@@ -10,12 +10,6 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// nodeTimeout is longer than the library's default: a first connection over a
-// long way, or a busy machine, must not make a master look dead to somebody who
-// sees the lock for the first time. It slows nothing down, as a decision does not
-// wait for the last node.
-const nodeTimeout = time.Second
-
 // cutOff is how long a client looks for a master that it does not reach.
 const cutOff = nodeTimeout / 4
 

@@ -54,7 +54,7 @@ func nothingLeft(t *testing.T, ignore ...goleak.Option) {
 func runArgs(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(ctx, args, &out, &errs)
+	code = run(ctx, newRoot(), args, &out, &errs)
 	nothingLeft(t)
 	return code, out.String(), errs.String()
 }
@@ -133,7 +133,7 @@ func TestVersionIsStamped(t *testing.T) {
 
 func TestVersionShowsWhatTheBuildKnows(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, printVersion(&out, &debug.BuildInfo{
+	require.NoError(t, printVersion(&out, "redlock", "", &debug.BuildInfo{
 		GoVersion: "go1.26.0",
 		Main:      debug.Module{Path: "example.com/m", Version: "v1.2.3"},
 		Settings: []debug.BuildSetting{
@@ -152,7 +152,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left
 func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
 	for _, args := range [][]string{{"demo"}, {"demo", "--json"}, {"version"}} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), args, fullDisk{}, &stderr)
+		code := run(t.Context(), newRoot(), args, fullDisk{}, &stderr)
 		goleak.VerifyNone(t)
 		assert.Equal(t, exitFailed, code, "redlock %v", args)
 		assertOneLine(t, stderr.String())

@@ -91,3 +91,26 @@ func (c *connection) clients(ctx context.Context, patience time.Duration) (all [
 	}
 	return all, nil
 }
+
+// nodeTimeout is longer than the library's default: a first connection over a
+// long way, or a busy machine, must not make a master look dead to somebody who
+// sees the lock for the first time. It slows nothing down, as a decision does not
+// wait for the last node.
+const nodeTimeout = time.Second
+
+// parting is how long masters that have not answered yet may keep us when all is decided. What
+// they were sent reaches them without us; what they were not is left to its ttl.
+const parting = 200 * time.Millisecond
+
+// leave closes locks, for as long as parting. All that then goes on ends with the process.
+func leave(locks *redlock.Redlock) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = locks.Close() // it fails where there is nobody to tell
+	}()
+	select {
+	case <-closed:
+	case <-time.After(parting):
+	}
+}

@@ -165,7 +165,7 @@ func TestDemoOnGivenMasters(t *testing.T) {
 	args := []string{"demo", "--nodes", urls[0] + ", " + urls[1], "--nodes", urls[2]}
 
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), args, &out, &errs), errs.String())
+	require.Equal(t, exitOK, run(t.Context(), newRoot(), args, &out, &errs), errs.String())
 	assert.Empty(t, errs.String())
 	assert.Contains(t, out.String(), "All 4 steps went as they should.")
 	assert.NotContains(t, out.String(), "s3cret")
@@ -174,7 +174,7 @@ func TestDemoOnGivenMasters(t *testing.T) {
 	// A dead minority is no reason to fail.
 	masters.Kill(1)
 	out.Reset()
-	require.Equal(t, exitOK, run(t.Context(), append(args, "--json"), &out, &errs), errs.String())
+	require.Equal(t, exitOK, run(t.Context(), newRoot(), append(args, "--json"), &out, &errs), errs.String())
 	assert.Empty(t, errs.String())
 	assert.NotContains(t, out.String(), "s3cret")
 	steps := parseSteps(t, out.String())
@@ -203,7 +203,7 @@ func TestTwoDemosHaveKeysOfTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
 		var out, errs bytes.Buffer
-		require.Equal(t, exitOK, run(t.Context(), []string{"demo", "--json", "--nodes", masters.URLs()[0]}, &out, &errs), errs.String())
+		require.Equal(t, exitOK, run(t.Context(), newRoot(), []string{"demo", "--json", "--nodes", masters.URLs()[0]}, &out, &errs), errs.String())
 		seen[parseSteps(t, out.String())[0].Rounds[0].Key] = true
 	}
 	assert.Len(t, seen, 2)
@@ -234,7 +234,7 @@ func TestDemoFailsWithoutAMajority(t *testing.T) {
 					args = append(args, "--nodes", withPassword(m.Addr()))
 				}
 				var out, errs bytes.Buffer
-				assert.Equal(t, exitFailed, run(t.Context(), args, &out, &errs))
+				assert.Equal(t, exitFailed, run(t.Context(), newRoot(), args, &out, &errs))
 				assertOneLine(t, errs.String())
 				assert.Contains(t, errs.String(), "failed at step 1")
 				assert.Contains(t, errs.String(), "no quorum")

@@ -89,20 +89,6 @@ func (f *runFlags) openUnless(ctx context.Context, endings []os.Signal, cfg redl
 	return f.open(ctx, cfg)
 }
 
-// parting is how long masters that have not answered yet may keep us when all is decided. What
-// they were sent reaches them without us; what they were not is left to its ttl.
-const parting = 200 * time.Millisecond
-
-// leave closes locks, for as long as parting. All that then goes on ends with the process.
-func leave(locks *redlock.Redlock) {
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		_ = locks.Close() // it fails where there is nobody to tell
-	}()
-	within(parting, closed)
-}
-
 // find is the file of a command, looked for before anybody is asked for a lock.
 func find(name string) (path string, err error) {
 	path, err = exec.LookPath(name)

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-	"io"
-)
+import "io"
 
 // jsonLines presents a demo to a machine: one object a step. How it ended is in
 // the last object's ok, and in the exit status.
@@ -13,10 +10,3 @@ func (j jsonLines) step(s *step) error { return printJSON(j.w, s) }
 
 func (jsonLines) open(string) error { return nil }
 func (jsonLines) close(int) error   { return nil }
-
-// printJSON writes one object in one line.
-func printJSON(w io.Writer, object any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(object)
-}

@@ -115,23 +115,6 @@ func uptimeCell(m *master) string {
 	return brief(seconds(*m.Uptime))
 }
 
-// brief is a duration in its two largest units, or in days.
-func brief(d time.Duration) string {
-	d = d.Round(time.Second)
-	days, hours, minutes, seconds := d/(24*time.Hour), d/time.Hour%24, d/time.Minute%60, d/time.Second%60
-	switch {
-	case days >= 10:
-		return fmt.Sprintf("%dd", days)
-	case days > 0:
-		return fmt.Sprintf("%dd%dh", days, hours)
-	case hours > 0:
-		return fmt.Sprintf("%dh%dm", hours, minutes)
-	case minutes > 0:
-		return fmt.Sprintf("%dm%ds", minutes, seconds)
-	}
-	return fmt.Sprintf("%ds", seconds)
-}
-
 func aofCell(m *master) string {
 	if m.Appendonly == "yes" {
 		return known(m.Appendfsync)

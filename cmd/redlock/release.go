@@ -111,7 +111,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, locks *redlock.Redlock, key strin
 			return err
 		}
 	}
-	if something, err := before.breakable(f.foreign); err != nil || !something {
+	if something, err := breakable(before, f.foreign); err != nil || !something {
 		return errors.Join(f.print(out, report, "\nThere is nothing to break.\n", err), err)
 	}
 	if !f.yes {
@@ -148,8 +148,8 @@ func (f *releaseFlags) print(out io.Writer, report releaseReport, text string, f
 
 // breakable reports whether there is a lock to break, or with foreign a string, and why
 // nobody should.
-func (i inspected) breakable(foreign bool) (bool, error) {
-	told, held, locks := len(i.Nodes)-i.count(stateFailed), i.count(stateHeld), i.locks()
+func breakable(i inspected, foreign bool) (bool, error) {
+	told, held, locks := len(i.Nodes)-i.count(stateFailed), i.count(stateHeld), lockLike(i)
 	switch verdict := i.Verdict(); {
 	case verdict == redlock.VerdictUnknown && (held == 0 || told < i.Need):
 		return false, &exitError{exitNoQuorum, fmt.Errorf("release %q: %s; nothing was deleted", plain.Printable(i.Key), i.silence())}
@@ -161,8 +161,8 @@ func (i inspected) breakable(foreign bool) (bool, error) {
 	return held > 0, nil
 }
 
-// locks is how many masters have what looks like a lock.
-func (i inspected) locks() (n int) {
+// lockLike is the number of masters that have what looks like a lock.
+func lockLike(i inspected) (n int) {
 	for _, node := range i.Nodes {
 		if node.Holder != "" && node.Foreign() == "" {
 			n++
@@ -175,7 +175,7 @@ func (i inspected) locks() (n int) {
 // for the end of a line.
 func confirm(ctx context.Context, in io.Reader, prompt io.Writer, i inspected) error {
 	question := "Is its holder dead? Type yes to break this lock: "
-	if i.locks() == 0 {
+	if lockLike(i) == 0 {
 		question = "It does not look like a lock. Type yes to delete it: "
 	}
 	if _, err := fmt.Fprint(prompt, "\n"+question); err != nil {
@@ -219,7 +219,7 @@ func aftermath(before inspected, deleted []string, after inspected) string {
 	}
 	b.WriteString("\nCheck now:\n")
 	for _, check := range []string{
-		"That the holder is dead, which redlock run --verbose logs as " + before.owners() + ". If it lives and has renewed the lock it has just been told; otherwise it works on until it next renews, after a third of its ttl.",
+		"That the holder is dead, which redlock run --verbose logs as " + owners(before) + ". If it lives and has renewed the lock it has just been told; otherwise it works on until it next renews, after a third of its ttl.",
 		"What it was doing. It may have died half way, and what it has sent may yet arrive; only where fencing tokens are checked it is then refused.",
 		"Who has the lock now: redlock status.",
 	} {
@@ -229,7 +229,7 @@ func aftermath(before inspected, deleted []string, after inspected) string {
 }
 
 // owners are all who have a part of the lock.
-func (i inspected) owners() string {
+func owners(i inspected) string {
 	var all []string
 	for _, n := range i.Nodes {
 		if n.Holder != "" && !slices.Contains(all, n.Holder) {

@@ -83,7 +83,7 @@ func TestReleaseIsInterrupted(t *testing.T) {
 			cancel()
 		}
 	}}
-	assert.Equal(t, exitFailed, run(ctx, []string{"release", "--force", "orders"}, &strings.Builder{}, interrupting))
+	assert.Equal(t, exitFailed, run(ctx, newRoot(), []string{"release", "--force", "orders"}, &strings.Builder{}, interrupting))
 	assert.Contains(t, errs.String(), `redlock: release "orders": not broken`)
 	assert.Len(t, s.has("orders"), 3)
 	require.NoError(t, screen.Close()) // and nobody reads it any more

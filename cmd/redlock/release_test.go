@@ -154,7 +154,7 @@ func TestReleaseWakesTheNext(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	assert.Equal(t, exitOK, run(t.Context(), []string{"release", "--force", "--yes", "orders"}, &out, &errs), errs.String())
+	assert.Equal(t, exitOK, run(t.Context(), newRoot(), []string{"release", "--force", "--yes", "orders"}, &out, &errs), errs.String())
 	assert.Contains(t, out.String(), "Held: "+l.Holder()+" has it")
 	require.NoError(t, <-got)
 	assert.NotEqual(t, l.Holder(), won.Holder())

@@ -97,6 +97,7 @@ Exit status:
 			return f.run(cmd.Context(), args[0], argv, cmd.ErrOrStderr())
 		},
 		ValidArgsFunction: completeCommand,
+		Annotations:       map[string]string{ownSignals: "run passes them on"},
 	}
 	set := cmd.Flags()
 	f.connection.flags(set)

@@ -63,7 +63,7 @@ func (s *shell) types(args ...string) (code int, stdout, stderr string) {
 	s.Helper()
 	var out, errs bytes.Buffer
 	ignore := goleak.IgnoreCurrent()
-	code = run(s.Context(), args, &out, saying{&errs, s.said})
+	code = run(s.Context(), newRoot(), args, &out, saying{&errs, s.said})
 	nothingLeft(s.T, ignore)
 	if !slices.Contains(args, "--json") && !slices.Contains(args, "--show-value") {
 		assertFits(s.T, out.String())

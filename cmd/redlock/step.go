@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -66,13 +65,6 @@ type vote struct {
 	Late    bool   `json:"late,omitempty"` // granted after the attempt had failed; not counted
 
 	brief string // Said without what stands beside it
-}
-
-// micros is a duration that JSON has in whole microseconds.
-type micros time.Duration
-
-func (m micros) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Duration(m).Microseconds())
 }
 
 // results are the ends of a round, by name and in the order in which an error is

@@ -9,12 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version of a release, set by the linker (-X main.release=v1.2.3). A build
-// without it has the version that Go knows, of the module or the checkout.
-var release string
-
-// versionOf is the version of a build, in a word.
-func versionOf(info *debug.BuildInfo) string {
+// versionOf returns the version of a build in a word. release is that of a release; a build that
+// is none has the version that Go knows, of the module or the checkout.
+func versionOf(release string, info *debug.BuildInfo) string {
 	switch {
 	case release != "":
 		return release
@@ -24,7 +21,7 @@ func versionOf(info *debug.BuildInfo) string {
 	return "(unknown)"
 }
 
-func newVersion() *cobra.Command {
+func newVersion(release string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the module's version and how it was built",
@@ -34,19 +31,19 @@ func newVersion() *cobra.Command {
 			if !ok {
 				info = &debug.BuildInfo{GoVersion: runtime.Version()}
 			}
-			return printVersion(cmd.OutOrStdout(), info)
+			return printVersion(cmd.OutOrStdout(), cmd.Root().Name(), release, info)
 		},
 	}
 }
 
 // printVersion leaves out what the build does not know.
-func printVersion(w io.Writer, info *debug.BuildInfo) error {
+func printVersion(w io.Writer, name, release string, info *debug.BuildInfo) error {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
 	lines := [][2]string{
-		{"redlock", versionOf(info)},
+		{name, versionOf(release, info)},
 		{"module", info.Main.Path},
 		{"go", info.GoVersion + " " + settings["GOOS"] + "/" + settings["GOARCH"]},
 		{"revision", settings["vcs.revision"]},
@@ -59,7 +56,7 @@ func printVersion(w io.Writer, info *debug.BuildInfo) error {
 		if l[1] == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%-10s %s\n", l[0], l[1]); err != nil {
+		if _, err := fmt.Fprintf(w, "%-*s %s\n", max(10, len(name)), l[0], l[1]); err != nil {
 			return err
 		}
 	}
