@@ -54,16 +54,8 @@ func parseSteps(t *testing.T, stdout string) []wireStep {
 	return steps
 }
 
-func assertFits(t *testing.T, out string) {
-	t.Helper()
-	for line := range strings.Lines(out) {
-		line = strings.TrimSuffix(line, "\n")
-		assert.LessOrEqual(t, width(line), columns, "too wide: %q", line)
-	}
-}
-
 func TestDemoOnMastersInMemory(t *testing.T) {
-	code, stdout, stderr := runArgs(t, t.Context(), "demo")
+	code, stdout, stderr := runArgs(t, t.Context(), testProgram(newDemo()), "demo")
 	require.Equal(t, exitOK, code, stderr)
 	assert.Empty(t, stderr)
 	for i := range 7 {
@@ -79,7 +71,7 @@ func TestDemoOnMastersInMemory(t *testing.T) {
 }
 
 func TestDemoForMachines(t *testing.T) {
-	code, stdout, stderr := runArgs(t, t.Context(), "demo", "--json", "--ttl", "20s")
+	code, stdout, stderr := runArgs(t, t.Context(), testProgram(newDemo()), "demo", "--json", "--ttl", "20s")
 	require.Equal(t, exitOK, code, stderr)
 	assert.Empty(t, stderr)
 	steps := parseSteps(t, stdout)
@@ -165,7 +157,7 @@ func TestDemoOnGivenMasters(t *testing.T) {
 	args := []string{"demo", "--nodes", urls[0] + ", " + urls[1], "--nodes", urls[2]}
 
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), newRoot(), args, &out, &errs), errs.String())
+	require.Equal(t, exitOK, run(t.Context(), testProgram(newDemo()), args, &out, &errs), errs.String())
 	assert.Empty(t, errs.String())
 	assert.Contains(t, out.String(), "All 4 steps went as they should.")
 	assert.NotContains(t, out.String(), "s3cret")
@@ -174,7 +166,7 @@ func TestDemoOnGivenMasters(t *testing.T) {
 	// A dead minority is no reason to fail.
 	masters.Kill(1)
 	out.Reset()
-	require.Equal(t, exitOK, run(t.Context(), newRoot(), append(args, "--json"), &out, &errs), errs.String())
+	require.Equal(t, exitOK, run(t.Context(), testProgram(newDemo()), append(args, "--json"), &out, &errs), errs.String())
 	assert.Empty(t, errs.String())
 	assert.NotContains(t, out.String(), "s3cret")
 	steps := parseSteps(t, out.String())
@@ -203,7 +195,7 @@ func TestTwoDemosHaveKeysOfTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
 		var out, errs bytes.Buffer
-		require.Equal(t, exitOK, run(t.Context(), newRoot(), []string{"demo", "--json", "--nodes", masters.URLs()[0]}, &out, &errs), errs.String())
+		require.Equal(t, exitOK, run(t.Context(), testProgram(newDemo()), []string{"demo", "--json", "--nodes", masters.URLs()[0]}, &out, &errs), errs.String())
 		seen[parseSteps(t, out.String())[0].Rounds[0].Key] = true
 	}
 	assert.Len(t, seen, 2)
@@ -234,7 +226,7 @@ func TestDemoFailsWithoutAMajority(t *testing.T) {
 					args = append(args, "--nodes", withPassword(m.Addr()))
 				}
 				var out, errs bytes.Buffer
-				assert.Equal(t, exitFailed, run(t.Context(), newRoot(), args, &out, &errs))
+				assert.Equal(t, exitFailed, run(t.Context(), testProgram(newDemo()), args, &out, &errs))
 				assertOneLine(t, errs.String())
 				assert.Contains(t, errs.String(), "failed at step 1")
 				assert.Contains(t, errs.String(), "no quorum")
@@ -256,7 +248,7 @@ func TestDemoFailsWithoutAMajority(t *testing.T) {
 func TestInterruptedDemoFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("interrupted"))
-	code, _, stderr := runArgs(t, ctx, "demo")
+	code, _, stderr := runArgs(t, ctx, testProgram(newDemo()), "demo")
 	assert.Equal(t, exitFailed, code)
 	assertOneLine(t, stderr)
 	assert.Contains(t, stderr, "interrupted")

@@ -175,15 +175,15 @@ func TestCommandPage(t *testing.T) {
 		page[b.test] = b.text
 	}
 	runScripts(t, "testdata/docs", beginPage, sessionWords, words{
-		"snippet":   func(s *session, args []string) error { return s.snippet(page, args) },
-		"sample":    func(s *session, args []string) error { return s.sample(page, args) },
-		"crontab":   (*session).crontab,
-		"unit":      (*session).unit,
-		"container": (*session).container,
-		"cronjob":   (*session).cronjob,
-		"like":      (*session).like,
-		"durable":   (*session).durable,
-		"ledger":    (*session).ledger,
+		"snippet":   func(s *session, args []string) error { return snippet(s, page, args) },
+		"sample":    func(s *session, args []string) error { return sample(s, page, args) },
+		"crontab":   crontab,
+		"unit":      unit,
+		"container": container,
+		"cronjob":   cronjob,
+		"like":      like,
+		"durable":   durable,
+		"ledger":    ledger,
 	})
 }
 

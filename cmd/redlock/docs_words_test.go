@@ -19,7 +19,7 @@ import (
 )
 
 // snippet puts what is here in the place of what the page has.
-func (s *session) snippet(page map[string]string, args []string) error {
+func snippet(s *session, page map[string]string, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: snippet NAME FILE")
 	}
@@ -49,7 +49,7 @@ func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\
 var cronLine = regexp.MustCompile(`^((?:[-0-9*,/]+\s+){5})(\S.*)$`)
 
 // crontab takes one with lines that set variables, and one that says what to do when.
-func (s *session) crontab(args []string) error {
+func crontab(s *session, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: crontab FILE SCRIPT")
 	}
@@ -74,11 +74,11 @@ func (s *session) crontab(args []string) error {
 	if command == "" {
 		return errors.New("no command")
 	}
-	return s.writeProgram(args[1], env, "/bin/sh", "-c", command)
+	return writeProgram(s, args[1], env, "/bin/sh", "-c", command)
 }
 
 // unit takes a service. systemd looks at it where there is one.
-func (s *session) unit(args []string) error {
+func unit(s *session, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: unit FILE SCRIPT")
 	}
@@ -106,16 +106,16 @@ func (s *session) unit(args []string) error {
 	if len(argv) == 0 || !strings.HasPrefix(argv[0], "/") {
 		return errors.New("no ExecStart with the path of a program")
 	}
-	return s.writeProgram(args[1], env, argv...)
+	return writeProgram(s, args[1], env, argv...)
 }
 
 // container takes the last lines of a Dockerfile, and the environment as it is.
-func (s *session) container(args []string) error { return s.contained(args, "ENTRYPOINT", "CMD") }
+func container(s *session, args []string) error { return contained(s, args, "ENTRYPOINT", "CMD") }
 
 // cronjob takes the container of a CronJob of Kubernetes, in the same way.
-func (s *session) cronjob(args []string) error { return s.contained(args, "command:", "args:") }
+func cronjob(s *session, args []string) error { return contained(s, args, "command:", "args:") }
 
-func (s *session) contained(args []string, names ...string) error {
+func contained(s *session, args []string, names ...string) error {
 	if len(args) != 2 {
 		return errors.New("usage: container or cronjob FILE SCRIPT")
 	}
@@ -131,12 +131,12 @@ func (s *session) contained(args []string, names ...string) error {
 		}
 		argv = append(argv, words...)
 	}
-	return s.writeProgram(args[1], []string{"PATH=" + s.Getenv("PATH"), nodesVariable + "=" + s.Getenv(nodesVariable)}, argv...)
+	return writeProgram(s, args[1], []string{"PATH=" + s.Getenv("PATH"), nodesVariable + "=" + s.Getenv(nodesVariable)}, argv...)
 }
 
 // writeProgram writes a script that starts something in an environment of its own, and
 // in the folder it is started in, which is its HOME.
-func (s *session) writeProgram(file string, env []string, argv ...string) error {
+func writeProgram(s *session, file string, env []string, argv ...string) error {
 	line := `exec env -i HOME="$PWD" GORACE=atexit_sleep_ms=0`
 	for _, word := range append(env, argv...) {
 		line += " " + quoted(word)
@@ -145,7 +145,7 @@ func (s *session) writeProgram(file string, env []string, argv ...string) error 
 }
 
 // sample takes apart what a session shows.
-func (s *session) sample(page map[string]string, args []string) error {
+func sample(s *session, page map[string]string, args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: sample NAME")
 	}
@@ -171,7 +171,7 @@ var (
 	spacing  = regexp.MustCompile(`\s+`)
 )
 
-func (s *session) like(args []string) error {
+func like(s *session, args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: like FILE")
 	}
@@ -185,7 +185,7 @@ func (s *session) like(args []string) error {
 	return nil
 }
 
-func (s *session) durable(args []string) error {
+func durable(s *session, args []string) error {
 	return s.onEach(args, func(i int) error {
 		err := s.admin[i].ConfigSet(context.Background(), "appendonly", "yes").Err()
 		return errors.Join(err, s.admin[i].ConfigSet(context.Background(), "appendfsync", "always").Err())
@@ -194,7 +194,7 @@ func (s *session) durable(args []string) error {
 
 // ledger is what a lock protects: it keeps the highest token, and notes what it is sent in
 // ledger.log.
-func (s *session) ledger(args []string) error {
+func ledger(s *session, args []string) error {
 	if len(args) != 0 {
 		return errors.New("usage: ledger")
 	}

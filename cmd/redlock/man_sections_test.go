@@ -1,24 +1,15 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// entry is one of a list in a manual page.
-type entry struct {
-	term, text string
-	commands   []string // whose pages have it
-}
 
 var (
 	atMasters = []string{"run", "status", "release", "nodes"}
@@ -41,47 +32,6 @@ var files = []entry{
 	{"~/Library/Application Support/redlock/nodes", "The same on macOS.", atMasters},
 	{systemNodes, "The masters of all users of the host, if there is none of these.", atMasters},
 }
-
-var (
-	statusTable     = regexp.MustCompile(`(?s)\n\nExit status:\n+(.*)\z`)
-	statusParagraph = regexp.MustCompile(`(?s)\n\n(The exit status is .*?)(\n\n|\z)`)
-)
-
-// manualSections takes the exit status out of a command's description, and returns the rest of
-// that and the sections EXIT STATUS, ENVIRONMENT and FILES.
-func manualSections(cmd *cobra.Command) (description, sections string) {
-	description = cmd.Long
-	if description == "" {
-		description = cmd.Short
-	}
-	status := "0 if all went well, 64 if the command line is wrong, and 1 after any other error.\n"
-	switch table, paragraph := statusTable.FindStringSubmatch(description), statusParagraph.FindStringSubmatch(description); {
-	case !cmd.HasParent():
-		status = "That of the command: its page lists them.\n"
-	case table != nil:
-		description = strings.TrimSuffix(description, table[0])
-		status = ".EX\n" + roff(strings.TrimRight(table[1], "\n")) + "\n.EE\n"
-	case paragraph != nil:
-		description = strings.Replace(description, paragraph[0], paragraph[2], 1)
-		status = roff(paragraph[1]) + "\n"
-	}
-	return description, ".SH EXIT STATUS\n" + status + "\n" + list("ENVIRONMENT", environment, cmd) + list("FILES", files, cmd)
-}
-
-func list(title string, entries []entry, cmd *cobra.Command) string {
-	var s strings.Builder
-	for _, e := range entries {
-		if slices.Contains(e.commands, cmd.Name()) {
-			fmt.Fprintf(&s, ".TP\n\\fB%s\\fP\n%s\n", roff(e.term), roff(e.text))
-		}
-	}
-	if s.Len() == 0 {
-		return ""
-	}
-	return ".SH " + title + "\n" + s.String() + "\n"
-}
-
-func roff(s string) string { return strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s) }
 
 // Each variable that the command knows is in its manual, as is each file.
 func TestManualTellsOfTheEnvironment(t *testing.T) {

@@ -58,7 +58,7 @@ func nodesOf(t *testing.T, urls []string, flags ...string) (code int, h *wireHea
 	ignore := goleak.IgnoreCurrent()
 	args := append([]string{"nodes", "--nodes", strings.Join(urls, ",")}, flags...)
 	var out, errs bytes.Buffer
-	code = run(t.Context(), newRoot(), append(args, "--json"), &out, &errs)
+	code = run(t.Context(), testProgram(newNodes()), append(args, "--json"), &out, &errs)
 	require.NoError(t, json.Unmarshal(out.Bytes(), &h), out.String()+errs.String())
 	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
 	assert.Contains(t, out.String(), `"warnings":[`, "a list, also if there are none")
@@ -72,7 +72,7 @@ func nodesOf(t *testing.T, urls []string, flags ...string) (code int, h *wireHea
 
 	out.Reset()
 	errs.Reset()
-	assert.Equal(t, code, run(t.Context(), newRoot(), args, &out, &errs))
+	assert.Equal(t, code, run(t.Context(), testProgram(newNodes()), args, &out, &errs))
 	assert.Equal(t, code == exitOK, strings.Contains(out.String(), " can vote, "))
 	for _, w := range h.Warnings {
 		assert.Contains(t, out.String(), "   "+w.Code)
@@ -217,7 +217,7 @@ func TestNodesUsageErrors(t *testing.T) {
 			t.Setenv(nodesVariable, "")
 			t.Setenv("HOME", t.TempDir())
 			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-			code, stdout, stderr := runArgs(t, t.Context(), append([]string{"nodes"}, tc.args...)...)
+			code, stdout, stderr := runArgs(t, t.Context(), testProgram(newNodes()), append([]string{"nodes"}, tc.args...)...)
 			assert.Equal(t, exitUsage, code)
 			assert.Empty(t, stdout)
 			assertOneLine(t, stderr)
@@ -228,7 +228,7 @@ func TestNodesUsageErrors(t *testing.T) {
 }
 
 func TestNodesHelp(t *testing.T) {
-	code, stdout, stderr := runArgs(t, t.Context(), "nodes", "--help")
+	code, stdout, stderr := runArgs(t, t.Context(), testProgram(newNodes()), "nodes", "--help")
 	assert.Equal(t, exitOK, code)
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "The exit status is 0")
@@ -241,7 +241,7 @@ func TestInterruptedNodesFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("interrupted"))
 	var out, errs bytes.Buffer
-	assert.Equal(t, exitFailed, run(ctx, newRoot(), []string{"nodes", "--nodes", masters.URLs()[0]}, &out, &errs))
+	assert.Equal(t, exitFailed, run(ctx, testProgram(newNodes()), []string{"nodes", "--nodes", masters.URLs()[0]}, &out, &errs))
 	assert.Empty(t, out.String())
 	assertOneLine(t, errs.String())
 	assert.Contains(t, errs.String(), "interrupted")
@@ -251,7 +251,7 @@ func TestHealthThatCannotBeWritten(t *testing.T) {
 	masters := redlocktest.Start(t, 1)
 	for _, format := range []string{"--json", "--json=false"} {
 		var errs bytes.Buffer
-		assert.Equal(t, exitFailed, run(t.Context(), newRoot(), []string{"nodes", format, "--nodes", masters.URLs()[0]}, fullDisk{}, &errs))
+		assert.Equal(t, exitFailed, run(t.Context(), testProgram(newNodes()), []string{"nodes", format, "--nodes", masters.URLs()[0]}, fullDisk{}, &errs))
 		assert.Contains(t, errs.String(), "no space left")
 	}
 }

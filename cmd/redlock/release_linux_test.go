@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is one on which somebody has typed.
-func (s *shell) terminal(typed string) *os.File {
+// typedTerminal is one on which somebody has typed.
+func typedTerminal(s *shell, typed string) *os.File {
 	s.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(s, err)
@@ -35,9 +35,9 @@ func TestReleaseAsks(t *testing.T) {
 		"yes\n": true, " YES \r\n": true,
 		"y\n": false, "no\n": false, "\n": false, "orders\n": false, "\x04": false, // the end of input
 	} {
-		s := newShell(t, 3)
+		s := newShell(t, newRelease, 3)
 		s.lays("orders", "AAA")
-		stdin(t, s.terminal(answer))
+		stdin(t, typedTerminal(s, answer))
 		code, stdout, stderr := s.types("release", "--force", "orders")
 		assert.Contains(t, stdout, "Held: ")
 		assert.Contains(t, stderr, "\nIs its holder dead? Type yes to break this lock: ")
@@ -54,9 +54,9 @@ func TestReleaseAsks(t *testing.T) {
 
 // While the operator thinks, the lock changes hands: the next holder keeps it.
 func TestReleaseWhenTheLockHasChangedHands(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newRelease, 3)
 	s.lays("orders", "AAA")
-	stdin(t, s.terminal("yes\n"))
+	stdin(t, typedTerminal(s, "yes\n"))
 	s.said = func(text string) {
 		if strings.Contains(text, "Type yes") {
 			s.lays("orders", "BBB")
@@ -72,9 +72,9 @@ func TestReleaseWhenTheLockHasChangedHands(t *testing.T) {
 
 // An interrupt at the question does not wait for an answer.
 func TestReleaseIsInterrupted(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newRelease, 3)
 	s.lays("orders", "AAA")
-	screen := s.terminal("")
+	screen := typedTerminal(s, "")
 	stdin(t, screen)
 	ctx, cancel := context.WithCancel(t.Context())
 	var errs strings.Builder
@@ -83,15 +83,15 @@ func TestReleaseIsInterrupted(t *testing.T) {
 			cancel()
 		}
 	}}
-	assert.Equal(t, exitFailed, run(ctx, newRoot(), []string{"release", "--force", "orders"}, &strings.Builder{}, interrupting))
+	assert.Equal(t, exitFailed, run(ctx, testProgram(newRelease()), []string{"release", "--force", "orders"}, &strings.Builder{}, interrupting))
 	assert.Contains(t, errs.String(), `redlock: release "orders": not broken`)
 	assert.Len(t, s.has("orders"), 3)
 	require.NoError(t, screen.Close()) // and nobody reads it any more
 }
 
 func TestReleaseOfAFreeKey(t *testing.T) {
-	s := newShell(t, 3)
-	stdin(t, s.terminal(""))
+	s := newShell(t, newRelease, 3)
+	stdin(t, typedTerminal(s, ""))
 	code, stdout, stderr := s.types("release", "--force", "orders")
 	assert.Equal(t, exitOK, code)
 	assert.Empty(t, stderr, "nobody is asked")

@@ -26,7 +26,7 @@ func stdin(t *testing.T, f *os.File) {
 }
 
 func TestReleaseBreaksALock(t *testing.T) {
-	s := newShell(t, 5)
+	s := newShell(t, newRelease, 5)
 	s.lays("orders", "AAAB-")
 	code, stdout, stderr := s.types("release", "--force", "--yes", "orders")
 	assert.Equal(t, exitOK, code, stderr)
@@ -41,7 +41,7 @@ func TestReleaseBreaksALock(t *testing.T) {
 }
 
 func TestReleaseForMachines(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newRelease, 3)
 	s.lays("orders", "AA-")
 	code, stdout, stderr := s.types("release", "--force", "--yes", "--json", "orders")
 	assert.Equal(t, exitOK, code)
@@ -74,7 +74,7 @@ func TestReleaseLeavesAlone(t *testing.T) {
 		"what may not be locked": {"-A-", []int{0, 2}, exitNoQuorum, "nothing was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShell(t, 3)
+			s := newShell(t, newRelease, 3)
 			s.lays("orders", tc.values)
 			before := s.has("orders")
 			s.masters.Kill(tc.dead...)
@@ -92,7 +92,7 @@ func TestReleaseLeavesAlone(t *testing.T) {
 
 // A minority that is down is told of, and no reason to fail.
 func TestReleaseWithADeadMinority(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newRelease, 3)
 	s.lays("orders", "AAA")
 	s.masters.Kill(1)
 	code, stdout, stderr := s.types("release", "--force", "--yes", "orders")
@@ -103,7 +103,7 @@ func TestReleaseWithADeadMinority(t *testing.T) {
 }
 
 func TestReleaseWhereNobodyCanAnswer(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newRelease, 3)
 	s.lays("orders", "AAA")
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestReleaseWhereNobodyCanAnswer(t *testing.T) {
 
 // Who waits for it gets it.
 func TestReleaseWakesTheNext(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newRelease, 3)
 	dead, err := redlock.Open(s.masters.URLs(), redlock.Config{NodeTimeout: nodeTimeout})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, dead.Close()) }()
@@ -154,10 +154,40 @@ func TestReleaseWakesTheNext(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	assert.Equal(t, exitOK, run(t.Context(), newRoot(), []string{"release", "--force", "--yes", "orders"}, &out, &errs), errs.String())
+	assert.Equal(t, exitOK, run(t.Context(), testProgram(newRelease()), []string{"release", "--force", "--yes", "orders"}, &out, &errs), errs.String())
 	assert.Contains(t, out.String(), "Held: "+l.Holder()+" has it")
 	require.NoError(t, <-got)
 	assert.NotEqual(t, l.Holder(), won.Holder())
 	require.NoError(t, won.Release(t.Context()))
 	assert.ErrorIs(t, l.Release(t.Context()), redlock.ErrNotHeld)
+}
+
+func TestReleaseUsage(t *testing.T) {
+	t.Setenv(nodesVariable, "redis://u:s3cret@127.0.0.1:1")
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"release: no key": {[]string{"release", "--force"}, "KEY is missing"},
+		"not by force":    {[]string{"release", "a"}, "holder is dead: it needs --force"},
+		"json asks":       {[]string{"release", "a", "--force", "--json"}, "--json asks nobody: it needs --yes"},
+		"reserved lock":   {[]string{"release", "redlock:fence:{a}", "--force", "--yes"}, "is reserved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := runArgs(t, t.Context(), testProgram(newRelease()), tc.args...)
+			assert.Equal(t, exitUsage, code)
+			assert.Empty(t, stdout)
+			assertOneLine(t, stderr)
+			assert.Contains(t, stderr, tc.want)
+			assert.NotContains(t, stderr, "s3cret")
+		})
+	}
+}
+
+func TestHelpOfRelease(t *testing.T) {
+	code, stdout, _ := runArgs(t, t.Context(), testProgram(newRelease()), "release", "--help")
+	assert.Equal(t, exitOK, code)
+	assert.Contains(t, stdout, "Exit status:")
+	assert.Contains(t, stdout, "\n  69  ")
+	assertFits(t, stdout)
 }

@@ -12,7 +12,7 @@ import (
 
 func TestSimShowsOneSeed(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "run.html")
-	code, out, errs := runArgs(t, t.Context(), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "500ms", "--faults", "crash,delay", "--html", page)
+	code, out, errs := runArgs(t, t.Context(), testProgram(newSim()), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "500ms", "--faults", "crash,delay", "--html", page)
 	require.Equal(t, exitOK, code, errs)
 	assert.Contains(t, out, "no violation")
 	assert.Regexp(t, `fingerprint [0-9a-f]{16}`, out)
@@ -24,18 +24,18 @@ func TestSimShowsOneSeed(t *testing.T) {
 }
 
 func TestSimRunsManySeeds(t *testing.T) {
-	code, out, errs := runArgs(t, t.Context(), "sim", "--seeds", "1-3", "--clients", "2", "--for", "300ms", "--faults", "none")
+	code, out, errs := runArgs(t, t.Context(), testProgram(newSim()), "sim", "--seeds", "1-3", "--clients", "2", "--for", "300ms", "--faults", "none")
 	require.Equal(t, exitOK, code, errs)
 	assert.Regexp(t, `^seeds 1-3: 0 with violations; 3 runs, \d+ acquisitions, \d+ locks, 0 faults, `, out)
 }
 
 // With and without tokens and the guard it is the same seed, and the command says which.
 func TestSimSwitchesTokensAndTheGuard(t *testing.T) {
-	code, out, errs := runArgs(t, t.Context(), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "300ms", "--faults", "none", "--fencing", "--guard=false")
+	code, out, errs := runArgs(t, t.Context(), testProgram(newSim()), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "300ms", "--faults", "none", "--fencing", "--guard=false")
 	require.Equal(t, exitOK, code, errs)
 	assert.Contains(t, out, "redlock sim --seed 3 --nodes 3 --clients 2 --for 300ms --faults none --fencing --guard=false\n")
 	assert.Regexp(t, `granted .*, token \d{15}`, out)
-	code, out, errs = runArgs(t, t.Context(), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "300ms", "--faults", "none", "--fencing=false", "--guard")
+	code, out, errs = runArgs(t, t.Context(), testProgram(newSim()), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "300ms", "--faults", "none", "--fencing=false", "--guard")
 	require.Equal(t, exitOK, code, errs)
 	assert.Contains(t, out, "--fencing=false --guard\n")
 	assert.NotContains(t, out, "token")
@@ -43,7 +43,7 @@ func TestSimSwitchesTokensAndTheGuard(t *testing.T) {
 
 // What is beyond Redlock's promises is shown, and is no failure.
 func TestSimCountsWhatIsNotPromised(t *testing.T) {
-	code, out, errs := runArgs(t, t.Context(), "sim", "--seeds", "6-8", "--nodes", "3", "--clients", "3", "--for", "1s", "--faults", "slow-client")
+	code, out, errs := runArgs(t, t.Context(), testProgram(newSim()), "sim", "--seeds", "6-8", "--nodes", "3", "--clients", "3", "--for", "1s", "--faults", "slow-client")
 	require.Equal(t, exitOK, code, errs)
 	assert.Regexp(t, `beyond what Redlock promises: slow-client in \d+ of 3 runs, first with seed \d+`, out)
 }
@@ -61,7 +61,7 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 		"no arguments":           {"42"},
 		"hexadecimal digits":     {"--fingerprint", "0123456789ABCDEF"},
 	} {
-		code, out, errs := runArgs(t, t.Context(), append([]string{"sim"}, args...)...)
+		code, out, errs := runArgs(t, t.Context(), testProgram(newSim()), append([]string{"sim"}, args...)...)
 		assert.Equal(t, exitUsage, code, "%v", args)
 		assert.Empty(t, out)
 		assert.Contains(t, errs, says)
@@ -71,13 +71,13 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 // A history is known by its fingerprint, which finds it again.
 func TestSimFindsAHistoryAgain(t *testing.T) {
 	small := []string{"sim", "-q", "--seed", "5", "--clients", "1", "--nodes", "1", "--for", "200ms", "--faults", "none"}
-	code, out, _ := runArgs(t, t.Context(), small...)
+	code, out, _ := runArgs(t, t.Context(), testProgram(newSim()), small...)
 	require.Equal(t, exitOK, code)
 	fingerprint := regexp.MustCompile(`fingerprint (\w+)`).FindStringSubmatch(out)[1]
-	code, again, _ := runArgs(t, t.Context(), append(small, "--fingerprint", fingerprint)...)
+	code, again, _ := runArgs(t, t.Context(), testProgram(newSim()), append(small, "--fingerprint", fingerprint)...)
 	require.Equal(t, exitOK, code)
 	assert.Contains(t, again, fingerprint)
-	code, _, errs := runArgs(t, t.Context(), append(small, "--fingerprint", "0123456789abcdef")...)
+	code, _, errs := runArgs(t, t.Context(), testProgram(newSim()), append(small, "--fingerprint", "0123456789abcdef")...)
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, errs, "other histories")
 }

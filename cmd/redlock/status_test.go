@@ -1,22 +1,16 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // wireStatus is the object of status --json, as somebody else's program would declare it.
@@ -32,79 +26,8 @@ type wireStatus struct {
 	}
 }
 
-// shell is where a test types commands: masters are in its environment.
-type shell struct {
-	*testing.T
-	masters *redlocktest.Masters
-	said    func(text string) // is called with what a command writes to stderr; nil: nobody is
-}
-
-// saying is a writer that tells what was written.
-type saying struct {
-	io.Writer
-	said func(string)
-}
-
-func (s saying) Write(p []byte) (int, error) {
-	if s.said != nil {
-		s.said(string(p))
-	}
-	return s.Writer.Write(p)
-}
-
-func newShell(t *testing.T, masters int) *shell {
-	s := &shell{T: t, masters: redlocktest.Start(t, masters)}
-	t.Setenv(nodesVariable, strings.Join(s.masters.URLs(), ","))
-	return s
-}
-
-// types runs a command. Nothing that it started still runs.
-func (s *shell) types(args ...string) (code int, stdout, stderr string) {
-	s.Helper()
-	var out, errs bytes.Buffer
-	ignore := goleak.IgnoreCurrent()
-	code = run(s.Context(), newRoot(), args, &out, saying{&errs, s.said})
-	nothingLeft(s.T, ignore)
-	if !slices.Contains(args, "--json") && !slices.Contains(args, "--show-value") {
-		assertFits(s.T, out.String())
-	}
-	return code, out.String(), errs.String()
-}
-
-// lays puts values under a key: a letter is one, - none, T a list.
-func (s *shell) lays(key, values string) {
-	s.Helper()
-	for i, v := range values {
-		m := s.masters.Master(i).Miniredis()
-		switch v {
-		case '-':
-			m.Del(key)
-		case 'T':
-			_, err := m.Push(key, "x")
-			require.NoError(s, err)
-		default:
-			require.NoError(s, m.Set(key, value(string(v))))
-			m.SetTTL(key, time.Hour)
-		}
-	}
-}
-
-// value is a lock's that a test finds again.
-func value(letter string) string { return letter + "5ec4e70-0000-4000-8000-000000000000" }
-
-func named(letter string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(value(letter))))[:8] }
-
-func (s *shell) has(key string) (which []int) {
-	for i, m := range s.masters.All() {
-		if m.Miniredis().Exists(key) {
-			which = append(which, i)
-		}
-	}
-	return which
-}
-
 func TestStatusTellsAVerdict(t *testing.T) {
-	s := newShell(t, 5)
+	s := newShell(t, newStatus, 5)
 	for values, want := range map[string]struct {
 		verdict, says string
 	}{
@@ -177,7 +100,7 @@ func TestStatusTellsAVerdict(t *testing.T) {
 }
 
 func TestStatusWithoutAQuorum(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newStatus, 3)
 	s.lays("orders", "AAA")
 	s.masters.Kill(2)
 	code, stdout, stderr := s.types("status", "orders")
@@ -201,7 +124,7 @@ func TestStatusWithoutAQuorum(t *testing.T) {
 	assert.Empty(t, got.Holder)
 	assert.Contains(t, got.Nodes[0].Error, "refused")
 
-	s = newShell(t, 5) // four of them could tell, and it is up to the fifth
+	s = newShell(t, newStatus, 5) // four of them could tell, and it is up to the fifth
 	s.lays("orders", "AABB-")
 	s.masters.Kill(4)
 	code, _, stderr = s.types("status", "orders")
@@ -210,7 +133,7 @@ func TestStatusWithoutAQuorum(t *testing.T) {
 }
 
 func TestStatusShowsValuesOnRequest(t *testing.T) {
-	s := newShell(t, 3)
+	s := newShell(t, newStatus, 3)
 	s.lays("orders", "AB-")
 	require.NoError(t, s.masters.Master(2).Miniredis().Set("orders", "\x1b[31m\n"))
 	code, stdout, _ := s.types("status", "orders", "--show-value")
@@ -280,19 +203,15 @@ func TestStatusUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no key":          {[]string{"status"}, "KEY is missing"},
-		"two keys":        {[]string{"status", "a", "redis://:s3cret@h"}, "one KEY is wanted, not 2"},
-		"empty key":       {[]string{"status", ""}, "KEY is empty"},
-		"reserved key":    {[]string{"status", "redlock:server"}, "is reserved"},
-		"bad nodes":       {[]string{"status", "a", "--nodes", "http://:s3cret@h"}, "--nodes: URL 1 "},
-		"flag":            {[]string{"status", "a", "--force"}, "--force"},
-		"release: no key": {[]string{"release", "--force"}, "KEY is missing"},
-		"not by force":    {[]string{"release", "a"}, "holder is dead: it needs --force"},
-		"json asks":       {[]string{"release", "a", "--force", "--json"}, "--json asks nobody: it needs --yes"},
-		"reserved lock":   {[]string{"release", "redlock:fence:{a}", "--force", "--yes"}, "is reserved"},
+		"no key":       {[]string{"status"}, "KEY is missing"},
+		"two keys":     {[]string{"status", "a", "redis://:s3cret@h"}, "one KEY is wanted, not 2"},
+		"empty key":    {[]string{"status", ""}, "KEY is empty"},
+		"reserved key": {[]string{"status", "redlock:server"}, "is reserved"},
+		"bad nodes":    {[]string{"status", "a", "--nodes", "http://:s3cret@h"}, "--nodes: URL 1 "},
+		"flag":         {[]string{"status", "a", "--force"}, "--force"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := runArgs(t, t.Context(), tc.args...)
+			code, stdout, stderr := runArgs(t, t.Context(), testProgram(newStatus()), tc.args...)
 			assert.Equal(t, exitUsage, code)
 			assert.Empty(t, stdout)
 			assertOneLine(t, stderr)
@@ -302,12 +221,10 @@ func TestStatusUsage(t *testing.T) {
 	}
 }
 
-func TestHelpOfStatusAndRelease(t *testing.T) {
-	for _, name := range []string{"status", "release"} {
-		code, stdout, _ := runArgs(t, t.Context(), name, "--help")
-		assert.Equal(t, exitOK, code)
-		assert.Contains(t, stdout, "Exit status:")
-		assert.Contains(t, stdout, "\n  69  ")
-		assertFits(t, stdout)
-	}
+func TestHelpOfStatus(t *testing.T) {
+	code, stdout, _ := runArgs(t, t.Context(), testProgram(newStatus()), "status", "--help")
+	assert.Equal(t, exitOK, code)
+	assert.Contains(t, stdout, "Exit status:")
+	assert.Contains(t, stdout, "\n  69  ")
+	assertFits(t, stdout)
 }
