@@ -1,9 +1,9 @@
 //go:build unix
 
+// Package session runs scripts of testscript that are sessions at a shell, with real masters.
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,8 +23,10 @@ import (
 // works waits for it.
 const sessionLimit = time.Minute
 
-// TestSessions runs the scripts in testdata/script: sessions at a shell, with real masters.
-// Beside the words of testscript they have
+// words is a language for scripts: what each word does with its arguments.
+type words map[string]func(*session, []string) error
+
+// sessionWords has, beside the words of testscript,
 //
 //	masters N [-linked] [-tls] [-password WORD]
 //	                      start N masters, numbered from 1, for REDLOCK_NODES, and set
@@ -54,12 +56,7 @@ const sessionLimit = time.Minute
 //	children WHO N        wait until it has N processes for children
 //	await FILE [PATTERN]  wait until there is such a file, with such a text
 //
-// SYSTEM_FILE stands for /etc/redlock/nodes. Each wait is for an event, and fails after a minute.
-func TestSessions(t *testing.T) { runScripts(t, "testdata/script", beginSession, sessionWords) }
-
-// words are those of a language for scripts.
-type words map[string]func(*session, []string) error
-
+// Each wait is for an event, and fails after a minute.
 var sessionWords = words{
 	"masters":  (*session).masters,
 	"down":     (*session).down,
@@ -87,7 +84,7 @@ var sessionWords = words{
 	"await":    (*session).await,
 }
 
-// runScripts runs the scripts in a folder, which know these words.
+// runScripts runs the scripts in a folder, which know these words. begin prepares each of them.
 func runScripts(t *testing.T, folder string, begin func(*testscript.Env) error, languages ...words) {
 	deadline := time.Now().Add(9 * sessionLimit)
 	if limit, ok := t.Deadline(); ok && limit.Before(deadline) {
@@ -123,6 +120,7 @@ type session struct {
 
 type sessionOf struct{}
 
+// beginSession prepares a script for sessionWords.
 func beginSession(env *testscript.Env) error {
 	env.Setenv("NO_COLOR", "1")
 	if os.Getenv("GORACE") == "" {
@@ -192,8 +190,6 @@ func (s *session) export(args []string) error {
 	}
 	return nil
 }
-
-func init() { systemFile = cmp.Or(os.Getenv("SYSTEM_FILE"), "/nonexistent/redlock/nodes") }
 
 func (s *session) setenv(name, value string) {
 	s.forgetenv(name)
