@@ -1,16 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/cli/clitest"
 	"github.com/quorumlock/redlock/internal/leash"
 )
 
@@ -30,14 +32,14 @@ func (m leakFree) Run() int {
 	code := m.TestingM.Run()
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitFailed
+		return cli.ExitFailed
 	}
 	return code
 }
 
 func TestVersion(t *testing.T) {
-	code, stdout, stderr := runArgs(t, t.Context(), newRoot(), "version")
-	assert.Equal(t, exitOK, code)
+	code, stdout, stderr := clitest.Run(t, t.Context(), newRoot(), "version")
+	assert.Equal(t, cli.ExitOK, code)
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "github.com/quorumlock/redlock")
 	assert.Contains(t, stdout, "go1.")
@@ -45,21 +47,42 @@ func TestVersion(t *testing.T) {
 
 // What is released is stamped, wherever it was built.
 func TestVersionIsStamped(t *testing.T) {
-	defer func(before string) { release = before }(release)
-	release = "v1.2.3"
-	_, stdout, _ := runArgs(t, t.Context(), newRoot(), "--version")
+	defer func(before string) { version = before }(version)
+	version = "v1.2.3"
+	_, stdout, _ := clitest.Run(t, t.Context(), newRoot(), "--version")
 	assert.Equal(t, "redlock version v1.2.3\n", stdout)
-	_, stdout, _ = runArgs(t, t.Context(), newRoot(), "version")
+	_, stdout, _ = clitest.Run(t, t.Context(), newRoot(), "version")
 	assert.Regexp(t, `\Aredlock +v1\.2\.3\n`, stdout)
 }
 
 func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
-	for _, args := range [][]string{{"demo"}, {"demo", "--json"}, {"version"}} {
-		var stderr bytes.Buffer
-		code := run(t.Context(), newRoot(), args, fullDisk{}, &stderr)
-		goleak.VerifyNone(t)
-		assert.Equal(t, exitFailed, code, "redlock %v", args)
-		assertOneLine(t, stderr.String())
-		assert.Contains(t, stderr.String(), "no space left")
+	clitest.AssertFailsOnAFullDisk(t, newRoot(), "version")
+}
+
+func TestHelpSaysWhatItDoes(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"run", "--help"}, {"help", "run"}} {
+		code, stdout, stderr := clitest.Run(t, t.Context(), newRoot(), args...)
+		assert.Equal(t, cli.ExitOK, code)
+		assert.Empty(t, stderr)
+		assert.Contains(t, stdout, "Examples:\n  redlock run nightly-report -- ./report.sh", "redlock %v", args)
+		if !slices.Contains(args, "run") {
+			clitest.AssertFits(t, stdout)
+		}
+	}
+}
+
+func TestUnknownCommands(t *testing.T) {
+	for arg, want := range map[string]string{
+		"stauts":            "did you mean status",
+		"demo":              "it is one of redlock-lab",
+		"sim":               "it is one of redlock-lab",
+		"redis://:s3cret@h": "masters are given with --nodes",
+	} {
+		code, stdout, stderr := clitest.Run(t, t.Context(), newRoot(), arg)
+		assert.Equal(t, cli.ExitUsage, code)
+		assert.Empty(t, stdout)
+		clitest.AssertOneLine(t, stderr)
+		assert.Contains(t, stderr, want)
+		assert.NotContains(t, stderr, "s3cret")
 	}
 }

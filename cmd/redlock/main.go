@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/leash"
 )
 
@@ -16,8 +17,8 @@ func main() {
 	// go-redis writes failed dials to stderr through a logger that the whole process shares.
 	// This command words them itself.
 	redis.SetLogger(&logging.VoidLogger{})
-	code := execute(newRoot())
-	if code == exitSignal+int(syscall.SIGINT) {
+	code := cli.Main(newRoot())
+	if code == cli.ExitSignal+int(syscall.SIGINT) {
 		leash.EndOf(syscall.SIGINT)
 	}
 	os.Exit(code)
