@@ -49,7 +49,7 @@ func (s *Session) waiting(args []string) error {
 	if err != nil {
 		return err
 	}
-	queue := slot.Sibling("redlock:queue:", key)
+	queue := slot.Sibling(slot.QueuePrefix, key)
 	for _, i := range s.answering() {
 		var got int64
 		if Eventually("", func() bool {
@@ -105,7 +105,7 @@ func (s *Session) nothing(args []string) error {
 			left = nil
 			keys, err := s.Admin[i].Keys(context.Background(), "*").Result()
 			for _, k := range keys {
-				if !strings.HasPrefix(k, "redlock:fence:") && k != "redlock:server" {
+				if !strings.HasPrefix(k, slot.FencePrefix) && k != "redlock:server" {
 					left = append(left, k)
 				}
 			}

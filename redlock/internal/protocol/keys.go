@@ -6,22 +6,8 @@ import (
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
-// What this library keeps beside a lock's key begins with one of these. FencePrefix, QueuePrefix
-// and FlagPrefix name keys in the slot of the lock's key. WakePrefix names channels.
-const (
-	FencePrefix = "redlock:fence:"
-	QueuePrefix = "redlock:queue:"
-	FlagPrefix  = "redlock:queued:"
-	WakePrefix  = "redlock:wake:"
-
-	// GuardPrefix is under which package fence keeps tokens, of keys of a Redis that may be
-	// one of the nodes.
-	GuardPrefix = "redlock:guard:"
-
-	// RecordKey is the key of a node's identity record, behind Config.KeyPrefix. See package
-	// voter.
-	RecordKey = "redlock:server"
-)
+// RecordKey is the key of a node's identity record, behind Config.KeyPrefix. See package voter.
+const RecordKey = "redlock:server"
 
 // Reserved reports whether a lock's key on the nodes could be one that a client keeps for
 // another purpose, whatever that client's Config.KeyPrefix. Fences, queues, their flags and
@@ -29,7 +15,7 @@ const (
 // KeyPrefix, which can be any text. So each key that ends like a record may be the record of
 // clients whose KeyPrefix is the rest.
 func Reserved(nodeKey string) bool {
-	for _, prefix := range [...]string{FencePrefix, QueuePrefix, FlagPrefix, GuardPrefix} {
+	for _, prefix := range [...]string{slot.FencePrefix, slot.QueuePrefix, slot.FlagPrefix, slot.GuardPrefix} {
 		if strings.HasPrefix(nodeKey, prefix) {
 			return true
 		}
@@ -46,16 +32,16 @@ type Queue struct {
 
 // QueueOf returns the queue of a lock's key on the nodes.
 func QueueOf(nodeKey string) *Queue {
-	return &Queue{Key: slot.Sibling(QueuePrefix, nodeKey), Flag: slot.Sibling(FlagPrefix, nodeKey)}
+	return &Queue{Key: slot.Sibling(slot.QueuePrefix, nodeKey), Flag: slot.Sibling(slot.FlagPrefix, nodeKey)}
 }
 
 // FlagOf returns the queue without its key. A release by a client that did not wait needs no
 // more.
-func FlagOf(nodeKey string) *Queue { return &Queue{Flag: slot.Sibling(FlagPrefix, nodeKey)} }
+func FlagOf(nodeKey string) *Queue { return &Queue{Flag: slot.Sibling(slot.FlagPrefix, nodeKey)} }
 
 // FenceKey returns the key of a lock's fence.
-func FenceKey(nodeKey string) string { return slot.Sibling(FencePrefix, nodeKey) }
+func FenceKey(nodeKey string) string { return slot.Sibling(slot.FencePrefix, nodeKey) }
 
-// ShardChannel returns the channel, without WakePrefix, on which a Cluster tells the client id
+// ShardChannel returns the channel, without slot.WakePrefix, on which a Cluster tells the client id
 // of a key. It is in the key's slot.
 func ShardChannel(id, nodeKey string) string { return "{" + slot.Tag(nodeKey) + "}" + id }

@@ -17,7 +17,7 @@ func (q trial) name() string { return q[0].(string) }
 
 // lockTrials need the rights without which no lock can be had, for a key that nobody has.
 func lockTrials(key string) []trial {
-	flag := slot.Sibling("redlock:queued:", key)
+	flag := slot.Sibling(slot.FlagPrefix, key)
 	return []trial{
 		{"set", key, "", "px", 1, "xx"}, // it is not there, so that it is not set
 		{"get", key},
@@ -31,7 +31,7 @@ func lockTrials(key string) []trial {
 
 // waitTrials need those without which a wait polls.
 func waitTrials(key, channel string) []trial {
-	queue, flag := slot.Sibling("redlock:queue:", key), slot.Sibling("redlock:queued:", key)
+	queue, flag := slot.Sibling(slot.QueuePrefix, key), slot.Sibling(slot.FlagPrefix, key)
 	return []trial{
 		{"ping"},
 		{"time"},
@@ -53,7 +53,7 @@ func (a *asking) readRights(client *redis.Client, prefix string) {
 	if err != nil || a.err != nil {
 		return
 	}
-	key, channel := prefix+probe+":"+id.String(), "redlock:wake:"+id.String()
+	key, channel := prefix+probe+":"+id.String(), slot.WakePrefix+id.String()
 	a.lacksToLock = a.refusals(lockTrials(key))
 	a.lacksToWait = a.refusals(waitTrials(key, channel))
 	if a.err != nil {
