@@ -35,15 +35,14 @@ func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Wr
 	// What our parent has had ignored stays so, for us as for the command: under nohup, and
 	// in the background of a script.
 	leash.Inherit()
-	endings := heeded(leash.Endings())
 	signals := make(chan os.Signal, 8)
-	notify(signals, append(endings, heeded(leash.Messages())...))
+	notify(signals, heeded(append(leash.Endings(), leash.Messages()...)))
 	defer signal.Stop(signals)
 	// A stderr that nobody reads any more must not end us, neither with the lock in our
 	// hands nor with another status. To ignore the signal would have the command ignore it.
 	notify(make(chan os.Signal, 1), heeded([]os.Signal{syscall.SIGPIPE}))
 
-	locks, err := f.openUnless(ctx, endings, f.config(j))
+	locks, err := f.openUnless(ctx, signals, f.config(j))
 	if err != nil {
 		return err
 	}
@@ -71,24 +70,35 @@ func notify(c chan<- os.Signal, signals []os.Signal) {
 	}
 }
 
-// openUnless is open, which ends at one of these signals: the file that lists the masters may
-// be one that nobody writes to, or be on a server that hangs.
-func (f *flags) openUnless(ctx context.Context, endings []os.Signal, cfg redlock.Config) (*redlock.Redlock, error) {
-	ends := make(chan os.Signal, 1)
-	notify(ends, endings)
-	defer signal.Stop(ends)
+// openUnless is Open, which ends at a signal that asks us to end: the file that lists the masters
+// may be one that nobody writes to, or be on a server that hangs.
+func (f *flags) openUnless(ctx context.Context, signals <-chan os.Signal, cfg redlock.Config) (*redlock.Redlock, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	opened := make(chan struct{})
-	defer close(opened)
+	type result struct {
+		locks *redlock.Redlock
+		err   error
+	}
+	opened := make(chan result, 1)
 	go func() {
-		select {
-		case s := <-ends:
-			cancel(interrupted(s))
-		case <-opened:
-		}
+		locks, err := f.Open(ctx, cfg)
+		opened <- result{locks, err}
 	}()
-	return f.Open(ctx, cfg)
+	for {
+		select {
+		case r := <-opened:
+			return r.locks, r.err
+		case s := <-signals:
+			if slices.Contains(leash.Messages(), s) {
+				continue // it is for a command that is not there yet
+			}
+			cancel(interrupted(s))
+			if r := <-opened; r.locks != nil {
+				masterlist.Leave(r.locks)
+			}
+			return nil, interrupted(s)
+		}
+	}
 }
 
 // find is the file of a command, looked for before anybody is asked for a lock.
