@@ -1,3 +1,5 @@
+// Package cli is what all commands of this project share: the root command and its help, exit
+// statuses, mistakes in the command line, versions, manual pages and JSON.
 package cli
 
 import (

@@ -1,3 +1,4 @@
+// Package masterlist finds the masters of a command: in its flags, in the environment, or in a file.
 package masterlist
 
 import (
@@ -24,6 +25,7 @@ type Flags struct {
 	listed   *List          // nil: not yet
 }
 
+// Register adds the flags to those of a command.
 func (c *Flags) Register(set *pflag.FlagSet) {
 	c.set = set
 	set.Var(&c.nodes, "nodes", "the masters: redis://, rediss:// or unix://\nURLs, separated by commas or in several\n--nodes; else those of "+NodesVariable+", else of\na file")

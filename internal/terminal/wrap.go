@@ -1,3 +1,5 @@
+// Package terminal makes text for people: tables, widths and colours. It knows whether somebody
+// sees it on a terminal.
 package terminal
 
 import (
@@ -15,6 +17,7 @@ const (
 	Gap     = "  "
 )
 
+// Width returns the number of columns that s takes.
 func Width(s string) int { return utf8.RuneCountInString(s) }
 
 func pad(s string, to int) string     { return s + strings.Repeat(" ", max(0, to-Width(s))) }

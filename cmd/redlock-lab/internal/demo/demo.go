@@ -1,3 +1,4 @@
+// Package demo shows a lock at work, and what happens when masters die.
 package demo
 
 import (
@@ -25,6 +26,7 @@ type flags struct {
 	json   bool
 }
 
+// Command returns the subcommand demo.
 func Command() *cobra.Command {
 	var flags flags
 	cmd := &cobra.Command{

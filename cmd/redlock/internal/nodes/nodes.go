@@ -1,3 +1,4 @@
+// Package nodes shows whether masters are fit to carry locks.
 package nodes
 
 import (
@@ -25,6 +26,7 @@ type flags struct {
 	json                bool
 }
 
+// Command returns the subcommand nodes.
 func Command() *cobra.Command {
 	flags := flags{timeout: cli.Duration(masterlist.NodeTimeout)}
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package release breaks the lock of a holder that is dead.
 package release
 
 import (
@@ -26,6 +27,7 @@ type flags struct {
 	force, yes, foreign, json bool
 }
 
+// Command returns the subcommand release.
 func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package run runs a command while it holds a lock.
 package run
 
 import (
@@ -39,6 +40,7 @@ type flags struct {
 	verbose, quiet          bool
 }
 
+// Command returns the subcommand run.
 func Command() *cobra.Command {
 	f := flags{ttl: cli.Duration(runTTL), grace: -1}
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package status shows who holds a lock, for how long, and who waits.
 package status
 
 import (
@@ -20,6 +21,7 @@ type flags struct {
 	json, values, quiet bool
 }
 
+// Command returns the subcommand status.
 func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
