@@ -5,7 +5,7 @@ test: ## every test of every module
 	sh .ci/test
 
 demo: ## a quorum that loses masters, on a terminal
-	go run ./cmd/redlock demo
+	go run ./cmd/redlock-lab demo
 
 ci: ## what a change must pass
 	bash .ci/run
@@ -14,7 +14,7 @@ fuzz: ## each fuzz target for a minute
 	sh .ci/fuzz 1m
 
 sim: ## the fault lab, until you stop it
-	go run ./cmd/redlock sim --seeds 1-1000000000
+	go run ./cmd/redlock-lab sim --seeds 1-1000000000
 
 mutants: ## planted bugs, which the fault lab must find; writes docs/testing.md
 	go run ./internal/lab/mutants -write docs/testing.md

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
@@ -224,7 +225,7 @@ func (c Config) checkKey(key string) error {
 		return errors.New("redlock: key is empty")
 	case protocol.Reserved(c.KeyPrefix + key):
 		return fmt.Errorf("redlock: key %q is reserved: behind Config.KeyPrefix it is one of …%s, %s…, %s…, %s… and %s…, which this library keeps for itself",
-			errs.Short(key), protocol.RecordKey, protocol.FencePrefix, protocol.QueuePrefix, protocol.FlagPrefix, protocol.GuardPrefix)
+			errs.Short(key), protocol.RecordKey, slot.FencePrefix, slot.QueuePrefix, slot.FlagPrefix, slot.GuardPrefix)
 	}
 	return nil
 }

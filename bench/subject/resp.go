@@ -23,9 +23,6 @@ var (
 	releaseScript = strings.Replace(releaseText, "--include wake.lua\n", wakeText, 1)
 )
 
-// flags is the prefix of the key that the library keeps beside a key with waiters.
-const flags = "redlock:queued:"
-
 // Replies, byte for byte.
 const (
 	replyOK      = "+OK\r\n"
@@ -50,7 +47,7 @@ func appendSet(b []byte, key string) []byte {
 }
 
 func appendRelease(b []byte, sha, key string) []byte {
-	return appendCommand(b, "EVALSHA", sha, "2", key, slot.Sibling(flags, key), boundValue)
+	return appendCommand(b, "EVALSHA", sha, "2", key, slot.Sibling(slot.FlagPrefix, key), boundValue)
 }
 
 // dialAll connects to every master and loads the release script there. After an error no

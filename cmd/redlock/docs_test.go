@@ -16,6 +16,11 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/cmd/redlock/internal/run"
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/masterlist"
+	"github.com/quorumlock/redlock/internal/testenv/session"
 )
 
 const commandPage = "../../docs/command.md"
@@ -132,7 +137,7 @@ func TestCommandPageIsComplete(t *testing.T) {
 	text, err := os.ReadFile(commandPage)
 	require.NoError(t, err)
 	page := string(text)
-	newRun().Flags().VisitAll(func(f *pflag.Flag) {
+	run.Command().Flags().VisitAll(func(f *pflag.Flag) {
 		row := "(?m)^\\| "
 		if f.Shorthand != "" {
 			row += "`-" + f.Shorthand + "`, "
@@ -140,11 +145,11 @@ func TestCommandPageIsComplete(t *testing.T) {
 		assert.Regexp(t, row+".*`--"+f.Name+"`", page)
 	})
 	for _, status := range []int{
-		exitFailed, exitUsage, exitNoQuorum, exitBusy, exitLost, exitCannotExecute, exitNotFound,
+		cli.ExitFailed, cli.ExitUsage, cli.ExitNoQuorum, cli.ExitBusy, cli.ExitLost, cli.ExitCannotExecute, cli.ExitNotFound,
 	} {
 		assert.Regexp(t, fmt.Sprintf(`(?m)^\| (\d+, )?%d\b`, status), page)
 	}
-	for _, variable := range []string{keyVariable, tokenVariable, untilVariable, nodesVariable} {
+	for _, variable := range []string{run.KeyVariable, run.TokenVariable, run.UntilVariable, masterlist.NodesVariable} {
 		assert.Contains(t, page, "`"+variable+"`")
 	}
 	for _, c := range newRoot().Commands() {
@@ -174,16 +179,16 @@ func TestCommandPage(t *testing.T) {
 	for _, b := range blocks(t, commandPage) {
 		page[b.test] = b.text
 	}
-	runScripts(t, "testdata/docs", beginPage, sessionWords, words{
-		"snippet":   func(s *session, args []string) error { return s.snippet(page, args) },
-		"sample":    func(s *session, args []string) error { return s.sample(page, args) },
-		"crontab":   (*session).crontab,
-		"unit":      (*session).unit,
-		"container": (*session).container,
-		"cronjob":   (*session).cronjob,
-		"like":      (*session).like,
-		"durable":   (*session).durable,
-		"ledger":    (*session).ledger,
+	session.Run(t, "testdata/docs", beginPage, session.Shell, session.Words{
+		"snippet":   func(s *session.Session, args []string) error { return snippet(s, page, args) },
+		"sample":    func(s *session.Session, args []string) error { return sample(s, page, args) },
+		"crontab":   crontab,
+		"unit":      unit,
+		"container": container,
+		"cronjob":   cronjob,
+		"like":      like,
+		"durable":   durable,
+		"ledger":    ledger,
 	})
 }
 
@@ -219,5 +224,5 @@ func beginPage(env *testscript.Env) error {
 	env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 	env.Setenv("HOME", home)
 	env.Vars = slices.DeleteFunc(env.Vars, func(v string) bool { return strings.HasPrefix(v, "XDG_CONFIG_HOME=") })
-	return beginSession(env)
+	return session.Begin(env)
 }

@@ -22,7 +22,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/masterlist"
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
+	"github.com/quorumlock/redlock/internal/testenv/session"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -64,7 +67,7 @@ func TestLossEndsTheCommandBeforeUntil(t *testing.T) {
 			"leaves one behind": "child -hang -ignore $BEAT & exec child -hang -trap 0",
 		} {
 			t.Run(what+"/"+who, func(t *testing.T) {
-				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(1+*lossTimes/10)*sessionLimit, errors.New("the test hangs"))
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(1+*lossTimes/10)*session.Limit, errors.New("the test hangs"))
 				defer cancel()
 				var mu sync.Mutex
 				var all []time.Duration
@@ -137,7 +140,7 @@ func loseToRival(ctx context.Context, dir, line string) (*loss, error) {
 		direct = append(direct, m.URL())
 		urls = append(urls, strings.Replace(m.URL(), m.Addr(), link.Addr(), 1))
 	}
-	rival, err := redlock.Open(direct, redlock.Config{NodeTimeout: nodeTimeout})
+	rival, err := redlock.Open(direct, redlock.Config{NodeTimeout: masterlist.NodeTimeout})
 	if err != nil {
 		return l, err
 	}
@@ -183,13 +186,13 @@ const (
 func (l *loss) hold(ctx context.Context, dir, line string, urls []string, lose func() error) error {
 	beat, started := filepath.Join(dir, "beat"), filepath.Join(dir, "started")
 	cmd := exec.CommandContext(ctx, "redlock", "run", "--ttl", lossTTL.String(), "--kill-grace", "600ms",
-		"-v", "-w", sessionLimit.String(), "--nodes", strings.Join(urls, ","), lossKey, "-c", line)
+		"-v", "-w", session.Limit.String(), "--nodes", strings.Join(urls, ","), lossKey, "-c", line)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "BEAT=-beat "+beat+" -started "+started)
 	cmd.Stderr = &l.said
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	lost := eventually("the command has started", func() bool { _, err := os.Stat(started); return err == nil })
+	lost := session.Eventually("the command has started", func() bool { _, err := os.Stat(started); return err == nil })
 	if lost == nil {
 		<-time.After(rand.N(lossTTL))
 		lost = lose()
@@ -201,7 +204,7 @@ func (l *loss) hold(ctx context.Context, dir, line string, urls []string, lose f
 	if lost != nil {
 		return fmt.Errorf("%w\n%s", lost, &l.said)
 	}
-	if got := cmd.ProcessState.ExitCode(); got != exitLost {
+	if got := cmd.ProcessState.ExitCode(); got != cli.ExitLost {
 		return fmt.Errorf("exit status %d\n%s", got, &l.said)
 	}
 	ended := regexp.MustCompile(`validity ended (\S+Z)`).FindStringSubmatch(l.said.String())

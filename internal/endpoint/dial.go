@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 // Dialer is the type of a dialer in go-redis.
@@ -25,7 +27,7 @@ func Quietly(dial Dialer) Dialer {
 		if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
 			err = &net.OpError{Op: "dial", Net: network, Err: err}
 		}
-		return brokenConn{notDialled{Plain(err)}}, nil
+		return brokenConn{notDialled{plain.Error(err)}}, nil
 	}
 }
 

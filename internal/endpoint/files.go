@@ -5,9 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
+
+	"github.com/quorumlock/redlock/internal/plain"
 )
 
 // files holds the options of a rediss:// URL that name files with certificates. Their names
@@ -69,8 +70,5 @@ func readRegular(file string) ([]byte, error) {
 	if err == nil {
 		text, err = os.ReadFile(file)
 	}
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		err = path.Err
-	}
-	return text, err
+	return text, plain.Reason(err)
 }

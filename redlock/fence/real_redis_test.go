@@ -44,7 +44,7 @@ func TestRedisGuardOnRealCluster(t *testing.T) {
 	for _, key := range []string{"k", "{a}k", "a}b", "{}", "{}x", "}{", "a{b", "{a", "{{a}}", "}", "{}{a}", "\x00", "é}"} {
 		want, err := client.ClusterKeySlot(t.Context(), key).Result()
 		require.NoError(t, err)
-		got, err := client.ClusterKeySlot(t.Context(), slot.Sibling(guardPrefix, key)).Result()
+		got, err := client.ClusterKeySlot(t.Context(), slot.Sibling(slot.GuardPrefix, key)).Result()
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%q", key)
 		require.NoError(t, g.Set(t.Context(), key, "v", 0, 1<<53-1), "%q", key)

@@ -29,8 +29,6 @@ type RedisGuard struct {
 	client redis.UniversalClient
 }
 
-const guardPrefix = "redlock:guard:"
-
 // writeSHA1 is the hash of write.lua. It is a constant, which a test checks, because computing
 // SHA-1 at run time panics in builds that enforce FIPS 140 (redsync#194).
 const writeSHA1 = "8e9946ad38a6d25e7c0f36eb68f3719456386de2"
@@ -97,13 +95,13 @@ func (g *RedisGuard) write(ctx context.Context, op, key string, token int64, wha
 		return errors.New("fence: a RedisGuard is made by NewRedis")
 	case key == "":
 		return errors.New("fence: key is empty")
-	case strings.HasPrefix(key, guardPrefix):
+	case strings.HasPrefix(key, slot.GuardPrefix):
 		return fmt.Errorf("fence: key %q is a guard's own", short(key))
 	}
 	if err := checkToken(token); err != nil {
 		return err
 	}
-	reply, err := g.run(ctx, []string{key, slot.Sibling(guardPrefix, key)}, append([]any{token}, what...))
+	reply, err := g.run(ctx, []string{key, slot.Sibling(slot.GuardPrefix, key)}, append([]any{token}, what...))
 	if err != nil {
 		return failed(ctx, op, key, scrub(err))
 	}

@@ -40,7 +40,7 @@ func TestRedisGuard(t *testing.T) {
 func testRedisGuard(t *testing.T, g *RedisGuard, client redis.UniversalClient) {
 	ctx := t.Context()
 	for _, key := range []string{"k", "{a}k", "a}b", "{}", "a{b"} {
-		sibling := slot.Sibling(guardPrefix, key)
+		sibling := slot.Sibling(slot.GuardPrefix, key)
 		refuses := func(err error, token, highest int64) {
 			t.Helper()
 			require.ErrorIs(t, err, ErrStaleToken)

@@ -113,8 +113,8 @@ func (m mutant) build(ctx context.Context, root, dir string) (binary string, err
 	if err != nil {
 		return "", err
 	}
-	binary = filepath.Join(dir, "redlock")
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", binary, "./cmd/redlock")
+	binary = filepath.Join(dir, "redlock-lab")
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", binary, "./cmd/redlock-lab")
 	cmd.Dir = root
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said

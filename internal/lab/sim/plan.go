@@ -49,7 +49,7 @@ func (s Switch) or(r *rand.Rand, of int) bool { return s == On || r.IntN(of) == 
 
 // Command returns the command line that runs the simulation again.
 func (c Config) Command() string {
-	s := fmt.Sprintf("redlock sim --seed %d", c.Seed)
+	s := fmt.Sprintf("redlock-lab sim --seed %d", c.Seed)
 	if c.Nodes > 0 {
 		s += fmt.Sprintf(" --nodes %d", c.Nodes)
 	}

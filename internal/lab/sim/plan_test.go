@@ -128,12 +128,12 @@ func TestParseKinds(t *testing.T) {
 
 // Command returns a command line that stands for the same config.
 func TestCommand(t *testing.T) {
-	assert.Equal(t, "redlock sim --seed 42", Config{Seed: 42}.Command())
-	assert.Equal(t, "redlock sim --seed 42 --nodes 5 --clients 3 --for 2s --faults crash,delay --without 1,4",
+	assert.Equal(t, "redlock-lab sim --seed 42", Config{Seed: 42}.Command())
+	assert.Equal(t, "redlock-lab sim --seed 42 --nodes 5 --clients 3 --for 2s --faults crash,delay --without 1,4",
 		Config{Seed: 42, Nodes: 5, Clients: 3, For: 2 * time.Second, Faults: []Kind{Crash, Delay}, Without: []int{1, 4}}.Command())
-	assert.Equal(t, "redlock sim --seed 1 --fencing --guard=false", Config{Seed: 1, Fencing: On, Guard: Off}.Command())
-	assert.Equal(t, "redlock sim --seed 1 --fencing=false --fair", Config{Seed: 1, Fencing: Off, Fair: On}.Command())
-	assert.Equal(t, "redlock sim --seed 1 --faults none", Config{Seed: 1, Faults: []Kind{}}.Command())
+	assert.Equal(t, "redlock-lab sim --seed 1 --fencing --guard=false", Config{Seed: 1, Fencing: On, Guard: Off}.Command())
+	assert.Equal(t, "redlock-lab sim --seed 1 --fencing=false --fair", Config{Seed: 1, Fencing: Off, Fair: On}.Command())
+	assert.Equal(t, "redlock-lab sim --seed 1 --faults none", Config{Seed: 1, Faults: []Kind{}}.Command())
 }
 
 // Only a fault that took a key of one of the two locks excuses a violation.

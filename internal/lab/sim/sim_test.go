@@ -138,12 +138,12 @@ func guarded(t *testing.T, c Config) {
 // busy machine takes the processor away in the middle of an instant, so the command may
 // repeat the seed until it makes the history that another process made.
 func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
-	command := filepath.Join(t.TempDir(), "redlock")
+	command := filepath.Join(t.TempDir(), "redlock-lab")
 	if runtime.GOOS == "windows" {
 		command += ".exe"
 	}
 	// Not the test's own binary: the race detector shuffles goroutines.
-	out, err := exec.Command("go", "build", "-o", command, "../../../cmd/redlock").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", command, "../../../cmd/redlock-lab").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	seen := map[string]bool{}
 	for seed := 1; seed <= 6; seed++ {

@@ -3,14 +3,12 @@ package conn
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
-	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quorumlock/redlock/internal/endpoint"
+	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -71,8 +69,8 @@ func answer(c *call, cmd *wireCmd, batchErr, ineligible error) (ok bool) {
 		// pending.
 		c.Unsent(shown)
 	default:
-		shown = endpoint.Plain(shown)
-		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		shown = plain.Error(shown)
+		if plain.Closed(err) {
 			shown = fmt.Errorf("connection lost: %w", shown)
 		}
 		c.Lose(shown)

@@ -6,23 +6,8 @@ import (
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
-// The prefixes of the names that this library uses beside a lock's key. FencePrefix,
-// QueuePrefix and FlagPrefix name keys in the slot of the lock's key. WakePrefix names
-// channels.
-const (
-	FencePrefix = "redlock:fence:"
-	QueuePrefix = "redlock:queue:"
-	FlagPrefix  = "redlock:queued:"
-	WakePrefix  = "redlock:wake:"
-
-	// GuardPrefix names the keys under which package fence keeps tokens. Their Redis may be one
-	// of the nodes.
-	GuardPrefix = "redlock:guard:"
-
-	// RecordKey, after Config.KeyPrefix, is the key of a node's identity record. See package
-	// voter.
-	RecordKey = "redlock:server"
-)
+// RecordKey, after Config.KeyPrefix, is the key of a node's identity record. See package voter.
+const RecordKey = "redlock:server"
 
 // Reserved reports whether a lock's key on the nodes could be a key that a client keeps for
 // another purpose, whatever that client's Config.KeyPrefix is. The keys of fences, queues,
@@ -30,7 +15,7 @@ const (
 // begins with a client's KeyPrefix, which can be any text. So any key that ends in RecordKey
 // may be the record of a client whose KeyPrefix is the rest.
 func Reserved(nodeKey string) bool {
-	for _, prefix := range [...]string{FencePrefix, QueuePrefix, FlagPrefix, GuardPrefix} {
+	for _, prefix := range [...]string{slot.FencePrefix, slot.QueuePrefix, slot.FlagPrefix, slot.GuardPrefix} {
 		if strings.HasPrefix(nodeKey, prefix) {
 			return true
 		}
@@ -47,15 +32,15 @@ type Queue struct {
 
 // QueueOf returns the queue of a lock's key on the nodes.
 func QueueOf(nodeKey string) *Queue {
-	return &Queue{Key: slot.Sibling(QueuePrefix, nodeKey), Flag: slot.Sibling(FlagPrefix, nodeKey)}
+	return &Queue{Key: slot.Sibling(slot.QueuePrefix, nodeKey), Flag: slot.Sibling(slot.FlagPrefix, nodeKey)}
 }
 
 // FlagOf returns the queue without its key. A release needs no more if the client did not wait.
-func FlagOf(nodeKey string) *Queue { return &Queue{Flag: slot.Sibling(FlagPrefix, nodeKey)} }
+func FlagOf(nodeKey string) *Queue { return &Queue{Flag: slot.Sibling(slot.FlagPrefix, nodeKey)} }
 
 // FenceKey returns the key of a lock's fence.
-func FenceKey(nodeKey string) string { return slot.Sibling(FencePrefix, nodeKey) }
+func FenceKey(nodeKey string) string { return slot.Sibling(slot.FencePrefix, nodeKey) }
 
-// ShardChannel returns the channel, without WakePrefix, on which a Cluster sends the client id
+// ShardChannel returns the channel, without slot.WakePrefix, on which a Cluster sends the client id
 // messages about a key. The channel is in the key's slot.
 func ShardChannel(id, nodeKey string) string { return "{" + slot.Tag(nodeKey) + "}" + id }

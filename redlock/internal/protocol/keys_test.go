@@ -34,9 +34,9 @@ func TestKeysDoNotMeetThoseOfAnotherClient(t *testing.T) {
 		for _, k := range keys {
 			if !Reserved(p + k) {
 				accepted = append(accepted, client{p, k})
-				keep(slot.Sibling(FencePrefix, p+k), "a fence")
-				keep(slot.Sibling(QueuePrefix, p+k), "a queue")
-				keep(slot.Sibling(FlagPrefix, p+k), "a queue's flag")
+				keep(slot.Sibling(slot.FencePrefix, p+k), "a fence")
+				keep(slot.Sibling(slot.QueuePrefix, p+k), "a queue")
+				keep(slot.Sibling(slot.FlagPrefix, p+k), "a queue's flag")
 			}
 			keep(slot.Sibling("redlock:guard:", k), "a token of fence.RedisGuard")
 		}

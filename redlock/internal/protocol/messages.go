@@ -39,7 +39,7 @@ const (
 	brokenWord    = "broken " // precedes the digest
 )
 
-// BrokenChannel returns the channel, without WakePrefix, on which a node reports that
+// BrokenChannel returns the channel, without slot.WakePrefix, on which a node reports that
 // ForceRelease has broken a lock. That is rare, so all clients share one; a Cluster has one in
 // each slot.
 func BrokenChannel(nodeKey string, sharded bool) string {

@@ -3,6 +3,7 @@ package wakeup
 import (
 	"sync"
 
+	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
@@ -86,7 +87,7 @@ func (b *broken) work() {
 		}
 		for _, key := range keys {
 			for node, source := range b.subscriber.sources {
-				source.subscribe(protocol.WakePrefix + protocol.BrokenChannel(key, b.subscriber.Nodes[node].Sharded))
+				source.subscribe(slot.WakePrefix + protocol.BrokenChannel(key, b.subscriber.Nodes[node].Sharded))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/internal/conn"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
@@ -99,7 +100,7 @@ type source interface {
 // New makes a Subscriber. It connects to a node once a wait needs it.
 func New(cfg Config) *Subscriber {
 	s := &Subscriber{
-		Config: cfg, channel: protocol.WakePrefix + cfg.ID,
+		Config: cfg, channel: slot.WakePrefix + cfg.ID,
 		waits: map[string]Waiter{}, on: map[string]map[string]Waiter{}, finished: map[string]Waiter{},
 		reported: make([]bool, len(cfg.Nodes)), denied: make([]error, len(cfg.Nodes)),
 	}
@@ -157,7 +158,7 @@ func (s *Subscriber) Begin(nodeKey string, w Waiter) {
 
 // sharded returns the channel on which a Cluster's messages for a key arrive.
 func (s *Subscriber) sharded(nodeKey string) string {
-	return protocol.WakePrefix + protocol.ShardChannel(s.ID, nodeKey)
+	return slot.WakePrefix + protocol.ShardChannel(s.ID, nodeKey)
 }
 
 // Subscribe subscribes to each node's channel for a key, unless it is subscribed to. With a

@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/lab/sim"
+	"github.com/quorumlock/redlock/internal/lab/timeline"
+	"github.com/quorumlock/redlock/internal/plain"
+)
+
+// show writes the timeline to the files that are asked for, or else prints it.
+func (f *flags) show(cmd *cobra.Command, r sim.Result) error {
+	run := picture(r)
+	if f.html+f.svg == "" {
+		if f.quiet {
+			return nil
+		}
+		return timeline.Text(cmd.OutOrStdout(), run)
+	}
+	run = working(run, r.Calm)
+	for _, drawn := range []struct {
+		what, file string
+		as         func(io.Writer, timeline.Run) error
+	}{{"page", f.html, timeline.HTML}, {"picture", f.svg, timeline.SVG}} {
+		if drawn.file == "" {
+			continue
+		}
+		var content bytes.Buffer
+		if err := drawn.as(&content, run); err != nil {
+			return err
+		}
+		if err := os.WriteFile(drawn.file, content.Bytes(), 0o666); err != nil {
+			return fmt.Errorf("cannot write the %s: %w", drawn.what, err)
+		}
+		if !f.quiet {
+			cmd.Printf("The timeline is in %s, a %s for a browser.\n", plain.Printable(drawn.file), drawn.what)
+		}
+	}
+	return nil
+}
+
+// verdict counts the violations of what Redlock promises apart from those of what it does
+// not promise, with the faults that explain them.
+func verdict(r sim.Result) string {
+	count := func(n int) string {
+		switch n {
+		case 0:
+			return "no violation"
+		case 1:
+			return "1 violation"
+		}
+		return fmt.Sprintf("%d violations", n)
+	}
+	if len(r.Excused) == 0 {
+		return count(len(r.Violations))
+	}
+	excused := map[sim.Kind]int{}
+	for _, e := range r.Excused {
+		excused[e.Kind]++
+	}
+	var under []string
+	for _, kind := range slices.Sorted(maps.Keys(excused)) {
+		under = append(under, fmt.Sprintf("%s %d", kind, excused[kind]))
+	}
+	return fmt.Sprintf("%s of what Redlock promises, and %d of what it does not (%s)", count(len(r.Violations)), len(r.Excused), strings.Join(under, ", "))
+}
+
+// working leaves out what comes when all work is done, if nothing went wrong there: a
+// minute or more, beside which the rest would be a line in a picture.
+func working(run timeline.Run, calm time.Duration) timeline.Run {
+	for _, v := range run.Violations {
+		if v.At > calm {
+			return run
+		}
+	}
+	run.Events = slices.DeleteFunc(slices.Clone(run.Events), func(e history.Event) bool { return e.At > calm })
+	run.End = calm + time.Millisecond
+	return run
+}
+
+func picture(r sim.Result) timeline.Run {
+	run := timeline.Run{
+		Title: fmt.Sprintf("seed %d: %d masters, %d clients, faults for %v", r.Plan.Config.Seed, r.Plan.Nodes, len(r.Plan.Clients), r.Plan.For),
+		Nodes: r.Plan.Nodes, Clients: len(r.Plan.Clients), End: time.Millisecond,
+		Command: r.Plan.Config.Command(),
+		Events:  r.Events, Violations: r.Violations, Verdict: verdict(r),
+	}
+	if n := len(r.Events); n > 0 {
+		run.End += r.Events[n-1].At // what comes after it is waiting
+	}
+	for _, e := range r.Excused {
+		v := e.Violation
+		v.Text += fmt.Sprintf(" (not promised under %s)", e.Kind)
+		run.Violations = append(run.Violations, v)
+	}
+	return run
+}

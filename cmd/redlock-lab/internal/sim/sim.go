@@ -1,0 +1,247 @@
+// Package sim is the command of the simulation in internal/lab/sim.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/lab/sim"
+)
+
+type flags struct {
+	seed      uint64
+	seeds     string
+	config    sim.Config
+	faults    string
+	html, svg string
+	stopAfter time.Duration
+	first     bool
+	shrink    bool
+	fencing   bool
+	guard     bool
+	fair      bool
+	quiet     bool
+
+	fingerprint string
+}
+
+// Command returns the subcommand sim.
+func Command() *cobra.Command {
+	var flags flags
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Simulate clients and masters under faults, and judge the locks",
+		Long: `sim runs whole clients of this library against in-memory masters in virtual
+time, and breaks what can break: networks, masters, clients and clocks. A seed
+draws all of it. Then sim judges what happened: whether two clients ever held
+one lock, whether everybody got it in the end, whether anything was left behind.
+
+One seed prints its timeline, or writes it with --html or --svg, and then the
+verdict and the fingerprint of the history. The same build nearly always makes
+the same history of a seed. On a busy machine it can be another one, and with
+the race detector it is. --fingerprint repeats the seed, up to ` + strconv.Itoa(repeats) + ` times, until
+it makes that very history. --seeds runs many seeds, and prints what failed and
+how to repeat it.
+
+What is not given is drawn from the seed. Faults are, within what Redlock promises:
+` + kindList(sim.Within) + `;
+and beyond it, where violations are shown and counted but are no failure:
+` + kindList(sim.Beyond) + `.
+Some runs end with a trial, in which some clients are sick for a long time:
+` + kindList(sim.Trials) + `.
+--faults also takes within, beyond, trials and none.
+
+The exit status is 0 if the locks excluded, 1 after a violation, and 64 if the
+command line is wrong.`,
+		Example: `  redlock-lab sim --seed 42
+  redlock-lab sim --seed 42 --nodes 5 --clients 4 --for 3s --html run.html
+  redlock-lab sim --seeds 1-2000`,
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.Uint64Var(&flags.seed, "seed", 1, "the `number` that everything is drawn from")
+	f.StringVar(&flags.seeds, "seeds", "", "run all seeds of a `range` such as 1-2000, without timelines")
+	f.IntVar(&flags.config.Nodes, "nodes", 0, "how many masters")
+	f.IntVar(&flags.config.Clients, "clients", 0, "how many clients")
+	f.Var((*cli.Duration)(&flags.config.For), "for", "how long there are faults, in virtual time")
+	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen, separated by commas")
+	f.BoolVar(&flags.fencing, "fencing", false, "whether locks have fencing tokens")
+	f.BoolVar(&flags.fair, "fair", false, "whether a newcomer joins the queue of a key if there is one")
+	f.BoolVar(&flags.guard, "guard", false, "whether clients have the restart guard, as long as the longest ttl")
+	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their `numbers`")
+	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
+	f.StringVar(&flags.svg, "svg", "", "write the timeline as a picture to `file`")
+	f.Var((*cli.Duration)(&flags.stopAfter), "stop-after", "with --seeds: begin no run later than this")
+	f.BoolVar(&flags.first, "first", false, "with --seeds: stop at the first violation")
+	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history that shows it")
+	f.StringVar(&flags.fingerprint, "fingerprint", "", "repeat the seed until it makes the history with this `fingerprint`")
+	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone")
+	f.Lookup("for").DefValue, f.Lookup("stop-after").DefValue = "", ""
+	return cmd
+}
+
+// kindList is a list of kinds for the help, in lines of its width.
+func kindList(kinds []sim.Kind) string {
+	var s strings.Builder
+	width := 0
+	for i, k := range kinds {
+		switch width += len(k) + len(", "); {
+		case i == 0:
+		case width > 72:
+			s.WriteString(",\n")
+			width = len(k)
+		default:
+			s.WriteString(", ")
+		}
+		s.WriteString(string(k))
+	}
+	return s.String()
+}
+
+var errViolated = errors.New("the locks did not hold what they promise")
+
+func (f *flags) run(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("faults") {
+		kinds, err := sim.ParseKinds(f.faults)
+		if err != nil {
+			return cli.Usagef("--faults: %w", err)
+		}
+		f.config.Faults = kinds
+	}
+	f.config.Fencing = given(cmd, "fencing", f.fencing)
+	f.config.Guard = given(cmd, "guard", f.guard)
+	f.config.Fair = given(cmd, "fair", f.fair)
+	if f.seeds != "" {
+		if cmd.Flags().Changed("seed") || f.html+f.svg+f.fingerprint != "" || len(f.config.Without) > 0 {
+			return cli.Usagef("--seeds goes with none of --seed, --fingerprint, --html, --svg and --without")
+		}
+		from, to, err := seedRange(f.seeds)
+		if err != nil {
+			return err
+		}
+		return f.many(cmd, from, to)
+	}
+	if f.first || f.stopAfter != 0 {
+		return cli.Usagef("--first and --stop-after go with --seeds")
+	}
+	if cmd.Flags().Changed("fingerprint") && !aFingerprint.MatchString(f.fingerprint) {
+		return cli.Usagef("--fingerprint is %q, want 16 hexadecimal digits, as sim prints them", f.fingerprint)
+	}
+	f.config.Seed = f.seed
+	return f.one(cmd)
+}
+
+// given is what a flag says, if it is there.
+func given(cmd *cobra.Command, name string, on bool) sim.Switch {
+	switch {
+	case !cmd.Flags().Changed(name):
+		return sim.Drawn
+	case on:
+		return sim.On
+	}
+	return sim.Off
+}
+
+// seedRange reads "1-2000", or a single number.
+func seedRange(s string) (from, to uint64, err error) {
+	first, last, ranged := strings.Cut(s, "-")
+	if !ranged {
+		last = first
+	}
+	if from, err = strconv.ParseUint(first, 10, 64); err == nil {
+		to, err = strconv.ParseUint(last, 10, 64)
+	}
+	if err != nil || from > to {
+		return 0, 0, cli.Usagef("--seeds is %q, want a range such as 1-2000", s)
+	}
+	return from, to, nil
+}
+
+// repeats is how often a seed is tried for a fingerprint. On a machine with nothing
+// else to do the first run nearly always has it, and on a busy one nine of ten have.
+const repeats = 20
+
+// aFingerprint matches what [sim.Result.Fingerprint] returns.
+var aFingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// one runs a single seed and shows all of it.
+func (f *flags) one(cmd *cobra.Command) error {
+	r, err := sim.Watched(f.config)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	for tries := 1; f.fingerprint != "" && r.Fingerprint() != f.fingerprint; tries++ {
+		if err := context.Cause(cmd.Context()); err != nil {
+			return err
+		}
+		if tries == repeats {
+			return fmt.Errorf("the seed made other histories %d times: the fingerprint is of other code or flags, or the machine is too busy", tries)
+		}
+		if r, err = sim.Watched(f.config); err != nil {
+			return err
+		}
+	}
+	if err := f.show(cmd, r); err != nil {
+		return err
+	}
+	cmd.Printf("%s: %d acquisitions, %d locks, %d faults, %d events\nfingerprint %s\n", verdict(r), r.Asked, r.Granted, len(r.Plan.Faults), len(r.Events), r.Fingerprint())
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	f.explain(cmd, r)
+	return errViolated
+}
+
+// many runs a range of seeds.
+func (f *flags) many(cmd *cobra.Command, from, to uint64) error {
+	var tally sim.Tally
+	failed := 0
+	began := time.Now()
+	for seed := from; ; seed++ {
+		c := f.config
+		c.Seed = seed
+		r, err := sim.Watched(c)
+		if err != nil {
+			return &cli.UsageError{Err: err}
+		}
+		tally.Add(r)
+		if len(r.Violations) > 0 {
+			failed++
+			f.explain(cmd, r)
+		}
+		enough := f.first && failed > 0 || f.stopAfter > 0 && time.Since(began) >= f.stopAfter
+		if enough || seed == to || cmd.Context().Err() != nil {
+			cmd.Printf("seeds %d-%d: %d with violations; %s\n", from, seed, failed, tally.String())
+			break
+		}
+	}
+	if failed > 0 {
+		return errViolated
+	}
+	return context.Cause(cmd.Context())
+}
+
+// explain says what went wrong and how to see it again.
+func (f *flags) explain(cmd *cobra.Command, r sim.Result) {
+	c := r.Plan.Config
+	cmd.Printf("seed %d: %d violations, the first: %v\n  %s --fingerprint %s\n", c.Seed, len(r.Violations), r.Violations[0], c.Command(), r.Fingerprint())
+	if !f.shrink {
+		return
+	}
+	rule := r.Violations[0].Rule
+	smaller, err := sim.Shrink(c, func(r sim.Result) bool {
+		return len(r.Violations) > 0 && r.Violations[0].Rule == rule
+	})
+	if err == nil {
+		cmd.Printf("  smaller: %s\n", smaller.Command())
+	}
+}

@@ -1,0 +1,181 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/leash"
+	"github.com/quorumlock/redlock/internal/masterlist"
+	"github.com/quorumlock/redlock/internal/plain"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// run runs the command under the lock. Whatever happens the lock is released, and what
+// that takes does not depend on ctx.
+func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Writer) (err error) {
+	path, err := find(argv[0])
+	if err != nil {
+		return err
+	}
+	j := newJournal(stderr, f.verbose, f.quiet)
+	defer j.close()
+	defer func() { err = j.fail(err) }()
+	// What our parent has had ignored stays so, for us as for the command: under nohup, and
+	// in the background of a script.
+	leash.Inherit()
+	signals := make(chan os.Signal, 8)
+	notify(signals, heeded(append(leash.Endings(), leash.Messages()...)))
+	defer signal.Stop(signals)
+	// A stderr that nobody reads any more must not end us, neither with the lock in our
+	// hands nor with another status. To ignore the signal would have the command ignore it.
+	notify(make(chan os.Signal, 1), heeded([]os.Signal{syscall.SIGPIPE}))
+
+	locks, err := f.openUnless(ctx, signals, f.config(j))
+	if err != nil {
+		return err
+	}
+	lock, err := f.acquire(context.WithoutCancel(ctx), locks, key, signals, j)
+	if errors.Is(err, errAtOnce) {
+		return err
+	}
+	defer masterlist.Leave(locks)
+	if err != nil {
+		return err
+	}
+	return f.hold(lock, leash.Command{
+		Path: path, Args: argv, Env: under(lock, f.environ(os.Environ())),
+		Grace: time.Duration(f.grace), Margin: f.margin(),
+	}, signals, j)
+}
+
+// heeded are the signals that are not ignored.
+func heeded(signals []os.Signal) []os.Signal { return slices.DeleteFunc(signals, signal.Ignored) }
+
+// notify is signal.Notify, for which none are all.
+func notify(c chan<- os.Signal, signals []os.Signal) {
+	if len(signals) > 0 {
+		signal.Notify(c, signals...)
+	}
+}
+
+// openUnless is Open, which ends at a signal that asks us to end: the file that lists the masters
+// may be one that nobody writes to, or be on a server that hangs.
+func (f *flags) openUnless(ctx context.Context, signals <-chan os.Signal, cfg redlock.Config) (*redlock.Redlock, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	type result struct {
+		locks *redlock.Redlock
+		err   error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		locks, err := f.Open(ctx, cfg)
+		opened <- result{locks, err}
+	}()
+	for {
+		select {
+		case r := <-opened:
+			return r.locks, r.err
+		case s := <-signals:
+			if slices.Contains(leash.Messages(), s) {
+				continue // it is for a command that is not there yet
+			}
+			cancel(interrupted(s))
+			if r := <-opened; r.locks != nil {
+				masterlist.Leave(r.locks)
+			}
+			return nil, interrupted(s)
+		}
+	}
+}
+
+// find is the file of a command, looked for before anybody is asked for a lock.
+func find(name string) (path string, err error) {
+	path, err = exec.LookPath(name)
+	switch {
+	case err == nil || errors.Is(err, exec.ErrDot):
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound) && onPath(name):
+		return "", &cli.ExitError{Code: cli.ExitCannotExecute, Err: fmt.Errorf("%s: cannot execute: %w", name, fs.ErrPermission)}
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return "", &cli.ExitError{Code: cli.ExitNotFound, Err: fmt.Errorf("%s: command not found", name)}
+	}
+	return "", &cli.ExitError{Code: cli.ExitCannotExecute, Err: fmt.Errorf("%s: cannot execute: %w", name, reason(err))}
+}
+
+// onPath reports whether there is a file of that name, though none to execute.
+func onPath(name string) bool {
+	return !strings.ContainsRune(name, filepath.Separator) &&
+		slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(folder string) bool {
+			info, err := os.Stat(filepath.Join(folder, name))
+			return err == nil && !info.IsDir()
+		})
+}
+
+// reason is the error without what was done to which file.
+func reason(err error) error {
+	var exec *exec.Error
+	if errors.As(err, &exec) {
+		err = exec.Err
+	}
+	return plain.Reason(err)
+}
+
+// hold keeps the lock alive while the command runs, and releases it.
+func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Signal, j *journal) error {
+	lock.KeepAlive()
+	j.flush() // a line could be what stops us in the background, while the command starts
+	outcome, err := leash.Run(cmd, lock, signals, j.event)
+	until := lock.Until()
+	released := lock.Release(context.Background())
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return err
+	case errors.Is(err, fs.ErrNotExist) && missing(cmd.Path): // else it is what its #! names
+		return &cli.ExitError{Code: cli.ExitNotFound, Err: fmt.Errorf("%s: command not found", cmd.Args[0])}
+	case err != nil:
+		return &cli.ExitError{Code: cli.ExitCannotExecute, Err: fmt.Errorf("%s: cannot execute: %w", cmd.Args[0], reason(err))}
+	}
+	lost := outcome.Lost
+	if lost == nil && (errors.Is(released, redlock.ErrNotHeld) || errors.Is(released, redlock.ErrExpired)) {
+		lost = released
+	}
+	if lost != nil {
+		return &cli.ExitError{Code: cli.ExitLost, Err: fmt.Errorf("lock %q was lost: %s (validity ended %s)", lock.Key(), plain.Line(lost), exactly(until))}
+	}
+	if released != nil {
+		j.warn("not released everywhere, keys may live until their ttl: %s", plain.Line(released))
+	} else {
+		j.tell("released %s", lock.Key())
+	}
+	if outcome.Status != 0 {
+		return &cli.ExitError{Code: outcome.Status}
+	}
+	return nil
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return err != nil
+}
+
+// exactly is a point in time to compare others with.
+func exactly(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// interrupted is the end of a wait by a signal.
+func interrupted(s os.Signal) error {
+	number, _ := s.(syscall.Signal)
+	return &cli.ExitError{Code: cli.ExitSignal + int(number), Err: fmt.Errorf("%v before there was a lock", s)}
+}

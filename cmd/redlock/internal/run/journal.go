@@ -1,0 +1,249 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/leash"
+	"github.com/quorumlock/redlock/internal/plain"
+	"github.com/quorumlock/redlock/internal/terminal"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// journal is what run says on stderr besides its last word. Nobody who says something
+// waits for stderr, as a pipe that nobody reads must not keep a command from being killed
+// in time; what does not fit between is dropped.
+type journal struct {
+	w              io.Writer
+	verbose, quiet bool
+	live           bool // w is a terminal: a note there is written over by the next
+
+	mu   sync.Mutex
+	last string // what the library said last
+
+	begin sync.Once
+	lines chan line
+	end   chan struct{} // closed when nothing more is to be written
+	ended chan struct{}
+}
+
+type line struct {
+	text string
+	note bool          // it stands until there is something else
+	then chan struct{} // closed when all before is written; nil: a line
+}
+
+// unread is how long a stderr that nobody reads is waited for after all.
+const unread = time.Second
+
+func newJournal(w io.Writer, verbose, quiet bool) *journal {
+	return &journal{
+		w: w, verbose: verbose, quiet: quiet, live: terminal.Is(w),
+		lines: make(chan line, 256), end: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// say writes a line, later.
+func (j *journal) say(text string, note bool) {
+	j.begin.Do(func() { go j.write() })
+	select {
+	case j.lines <- line{text: plain.Printable(text), note: note}:
+	default:
+	}
+}
+
+func (j *journal) write() {
+	defer close(j.ended)
+	note := ""
+	for {
+		select {
+		case l := <-j.lines:
+			note = j.put(l, note)
+			continue
+		default:
+		}
+		select {
+		case l := <-j.lines:
+			note = j.put(l, note)
+		case <-j.end:
+			if note != "" {
+				_, _ = io.WriteString(j.w, erase)
+			}
+			return
+		}
+	}
+}
+
+// erase goes back to the start of a line and empties it.
+const erase = "\r\x1b[K"
+
+// put writes a line above the note that stands, or another note in its place.
+func (j *journal) put(l line, note string) string {
+	switch {
+	case l.then != nil:
+		close(l.then)
+	case l.note && j.live:
+		note = ""
+		if l.text != "" {
+			note = terminal.Cut("redlock: "+l.text, terminal.ColumnsOf(j.w)-1) // a second line could not be erased
+		}
+		_, _ = io.WriteString(j.w, erase+note)
+	case l.text == "":
+	case note != "":
+		_, _ = io.WriteString(j.w, erase+"redlock: "+l.text+"\n"+note)
+	default:
+		_, _ = io.WriteString(j.w, "redlock: "+l.text+"\n")
+	}
+	return note
+}
+
+// flush returns when all is written that was said before, or nobody reads it.
+func (j *journal) flush() {
+	then := make(chan struct{})
+	select {
+	case j.lines <- line{then: then}:
+		j.begin.Do(func() { go j.write() })
+		within(unread, then)
+	default:
+	}
+}
+
+// close is flush for the last time.
+func (j *journal) close() {
+	j.begin.Do(func() { close(j.ended) })
+	close(j.end)
+	within(unread, j.ended)
+}
+
+func within(d time.Duration, done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-time.After(d):
+	}
+}
+
+// fail is the last word: the error, with its status, is without text then.
+func (j *journal) fail(err error) error {
+	var exit *cli.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if text := plain.Line(err); text != "" {
+		j.say(text, false)
+	}
+	return &cli.ExitError{Code: exit.Code}
+}
+
+// warn is for what somebody should know, and tell for what happens anyway.
+func (j *journal) warn(format string, args ...any) {
+	if !j.quiet {
+		j.say(fmt.Sprintf(format, args...), false)
+	}
+}
+
+func (j *journal) tell(format string, args ...any) {
+	if j.verbose {
+		j.say(fmt.Sprintf(format, args...), false)
+	}
+}
+
+func (j *journal) acquired(lock *redlock.Lock, took time.Duration) {
+	token := ""
+	if lock.FencingToken() != 0 {
+		token = fmt.Sprintf(", fencing token %d", lock.FencingToken())
+	}
+	j.tell("acquired %s as %s after %v, valid until %s unless renewed%s",
+		lock.Key(), lock.Holder(), took.Round(time.Millisecond), stamp(lock.Until()), token)
+}
+
+// event tells of the command.
+func (j *journal) event(e leash.Event) {
+	switch e.What {
+	case leash.Started:
+		j.tell("command started, process %d", e.PID)
+	case leash.Unguarded:
+		j.warn("if redlock is killed, what the command has started may live on: %v", e.Err)
+	case leash.Forwarded:
+		j.tell("%v passed on to the command", e.Signal)
+	case leash.Hurried:
+		j.tell("redlock runs with niceness %d from now on, to be in time should the lock be lost; the command does not", leash.Niceness)
+	case leash.Halted:
+		j.tell("command stopped by SIGSTOP; the lock is renewed meanwhile")
+	case leash.Stopped:
+		j.tell("command and redlock stopped; the lock is not renewed meanwhile")
+	case leash.Resumed:
+		j.tell("command goes on")
+	case leash.Ending:
+		j.because()
+		j.warn("the lock is about to be lost, its validity ends %s: SIGTERM to the command", exactly(e.Until))
+	case leash.Killed:
+		j.warn("the lock is lost, its validity ends %s: SIGKILL to the command", exactly(e.Until))
+	case leash.Forbidden:
+		j.warn("the command cannot be sent %v, it runs on as another user: %v", e.Signal, e.Err)
+	case leash.Ended:
+		if e.Signal != 0 {
+			j.tell("command ended by signal %d, %v", int(e.Signal), e.Signal)
+		} else {
+			j.tell("command ended")
+		}
+	case leash.LeftOver:
+		told := "told to end"
+		if e.Signal == syscall.SIGKILL {
+			told = "killed"
+		}
+		j.warn("the command has left processes behind, they are %s", told)
+	}
+}
+
+// because tells why the lock is being lost, if it was not told before.
+func (j *journal) because() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.last != "" && !j.verbose {
+		j.warn("%s", j.last)
+	}
+}
+
+// logger takes what the library says: it is told with -v, and when the lock is lost, of
+// which it may be the reason.
+func (j *journal) logger() *slog.Logger { return slog.New(logged{j}) }
+
+type logged struct{ *journal }
+
+func (logged) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+func (l logged) Handle(_ context.Context, r slog.Record) error {
+	var said []string
+	r.Attrs(func(a slog.Attr) bool {
+		value := a.Value.Resolve()
+		text := strings.TrimPrefix(value.String(), "redlock: ")
+		switch {
+		case a.Key == "key": // there is only one
+			return true
+		case value.Kind() == slog.KindTime:
+			text = stamp(value.Time())
+		}
+		if a.Key != "error" && a.Key != "cause" {
+			text = a.Key + " " + text
+		}
+		said = append(said, text)
+		return true
+	})
+	text := strings.TrimPrefix(r.Message, "redlock: ") + ": " + strings.Join(said, ", ")
+	l.tell("%s", text)
+	l.mu.Lock()
+	l.last = text
+	l.mu.Unlock()
+	return nil
+}
+
+func (l logged) WithAttrs([]slog.Attr) slog.Handler { return l } // there are none
+func (l logged) WithGroup(string) slog.Handler      { return l }

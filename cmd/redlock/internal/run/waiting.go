@@ -1,0 +1,151 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/cmd/redlock/internal/status"
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/leash"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// errAtOnce is the end of a wait that does not even take the time to leave the queues.
+var errAtOnce = errors.New("interrupted twice")
+
+// acquire waits for the lock as the flags say. Without --wait there must be a quorum at
+// first, as nobody is there to see that there never is one. The first signal ends the wait;
+// a second interrupt ends it while that goes on.
+func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string, signals <-chan os.Signal, j *journal) (*redlock.Lock, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if f.wait > 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(f.wait))
+		defer cancel()
+	}
+	type result struct {
+		lock *redlock.Lock
+		err  error
+	}
+	began := time.Now()
+	done := make(chan result, 1)
+	go func() {
+		ttl := time.Duration(f.ttl)
+		lock, err := locks.TryAcquire(ctx, key, ttl)
+		if !f.nonblock && (errors.Is(err, redlock.ErrHeld) || f.wait > 0 && errors.Is(err, redlock.ErrNoQuorum)) && ctx.Err() == nil {
+			shown := j.waits(locks, key)
+			lock, err = locks.Acquire(ctx, key, ttl)
+			shown()
+		}
+		done <- result{lock, err}
+	}()
+	var by os.Signal
+	for {
+		select {
+		case r := <-done:
+			switch {
+			case by != nil && r.lock != nil:
+				_ = r.lock.Release(context.Background())
+				fallthrough
+			case by != nil:
+				return nil, interrupted(by)
+			case r.err != nil:
+				return nil, f.refused(key, r.err)
+			}
+			j.acquired(r.lock, time.Since(began))
+			return r.lock, nil
+		case s := <-signals:
+			if slices.Contains(leash.Messages(), s) {
+				continue // it is for a command that is not there yet
+			}
+			if by != nil && s == os.Interrupt {
+				return nil, &cli.ExitError{Code: interrupted(s).(*cli.ExitError).Code, Err: errAtOnce}
+			}
+			if by == nil {
+				by = s
+			}
+			cancel()
+		}
+	}
+}
+
+// What a long wait shows on a terminal, and elsewhere in lines ever more rarely.
+const (
+	firstSight = 2 * time.Second
+	nextSight  = time.Second
+	rarest     = 5 * time.Minute
+)
+
+// waits shows whom we wait for, until it is told to stop.
+func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
+	if j.quiet {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(ended)
+		var s sighting
+		for pause := firstSight; ; {
+			select {
+			case <-ctx.Done():
+				if j.live {
+					j.say("", true)
+				}
+				return
+			case <-time.After(pause):
+			}
+			if j.live && !leash.Foreground() {
+				continue // somebody else writes there
+			}
+			if seen, err := locks.Inspect(ctx, key); err == nil {
+				now := time.Now()
+				waited := now.Sub(began).Round(time.Second)
+				j.say(fmt.Sprintf("waiting for %v, %s: %s", waited, s.describe(seen, now), key), true)
+			}
+			if j.live {
+				pause = nextSight
+			} else {
+				pause = min(2*pause, rarest)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// sighting is whom we have seen holding the lock, and since when.
+type sighting struct {
+	holder string
+	since  time.Time
+}
+
+func (s *sighting) describe(i *redlock.Inspection, now time.Time) string {
+	nodes := len(i.Nodes)
+	answered := nodes - status.Inspection{Inspection: i}.Count(status.Failed)
+	holder, on := i.Holder()
+	switch {
+	case answered < i.Need:
+		return fmt.Sprintf("no quorum, %d of %d masters answer", answered, nodes)
+	case holder == "":
+		return fmt.Sprintf("nobody holds a majority of %d masters", nodes)
+	}
+	var left time.Duration
+	for _, n := range i.Nodes {
+		if n.Holder == holder {
+			left = max(left, n.TTL)
+		}
+	}
+	if s.holder != holder {
+		*s = sighting{holder, now}
+	}
+	return fmt.Sprintf("held by %s on %d of %d for %v+, %v left",
+		holder, on, nodes, now.Sub(s.since).Round(time.Second), left.Round(time.Second))
+}

@@ -1,0 +1,178 @@
+// Package status shows who holds a lock, for how long, and who waits.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/masterlist"
+	"github.com/quorumlock/redlock/internal/plain"
+	"github.com/quorumlock/redlock/internal/terminal"
+	"github.com/quorumlock/redlock/redlock"
+)
+
+type flags struct {
+	masterlist.Flags
+	json, values, quiet bool
+}
+
+// Command returns the subcommand status.
+func Command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "status [flags] KEY",
+		Short: "Show who holds a lock, for how long, and who waits",
+		Long: `status asks every master about the lock KEY, and changes nothing. For each
+master it shows whether the key is held or free, the holder, when the key
+expires unless it is renewed, how many wait in the queue, and the highest
+fencing token that was granted. A ? stands for a value that the user may not
+see.
+
+The holder is shown as the beginning of a hash of the key's value. It is the
+same on all masters that have the lock, and run --verbose prints it too. A
+client that knows the value itself can release the lock, so the value is shown
+only with --show-value.
+
+The verdict:
+  held     a majority has the same lock
+  free     a majority has no lock: the next client can get it
+  split    neither. Several clients have some masters each, and give them back
+           at once; if one of them died, its keys go when they expire
+  foreign  the key is a hash, a list or the like. No client can have a lock of
+           this name until somebody deletes the key
+  unknown  it depends on masters that could not tell
+
+A key that never expires, or whose value is not a UUID, keeps other clients out
+as a lock does. Another program probably wrote it; status reports such a key.
+
+Exit status:
+   0  held, free or split; with --quiet only free
+   1  foreign
+  64  the command line is wrong; no master was asked
+  69  unknown: too few masters could tell
+  75  with --quiet: held or split, so no other client can have the lock now`,
+		Example: `  redlock status nightly-report
+  redlock status nightly-report --json | jq -r .verdict
+  redlock status --quiet nightly-report || echo 'not free'`,
+		Args: OneKey,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if f.quiet && (f.json || f.values) {
+				return cli.Usagef("--quiet prints nothing, so it excludes --json and --show-value")
+			}
+			if !f.quiet {
+				f.Warnings = cmd.ErrOrStderr()
+			}
+			locks, err := f.Open(cmd.Context(), redlock.Config{NodeTimeout: masterlist.NodeTimeout})
+			if err != nil {
+				return err
+			}
+			defer masterlist.Leave(locks)
+			seen, err := Look(cmd.Context(), locks, args[0])
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case f.quiet && (seen.Verdict() == redlock.VerdictHeld || seen.Verdict() == redlock.VerdictSplit):
+				err = &cli.ExitError{Code: cli.ExitBusy}
+			case f.quiet:
+			case f.json:
+				err = cli.PrintJSON(out, NewReport(seen, f.values))
+			default:
+				_, err = io.WriteString(out, Inspection{seen}.Show(terminal.For(out), f.values))
+			}
+			return errors.Join(err, conclusive(seen))
+		},
+	}
+	f.Register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; the exit status is 0 if the lock\nis free, and 75 if not")
+	cmd.Flags().BoolVar(&f.values, "show-value", false, "show the key's values; a client that knows one\ncan release the lock")
+	return cmd
+}
+
+// OneKey does not quote what it refuses: where --nodes was forgotten it is a URL with a
+// password.
+func OneKey(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return cli.Usagef("KEY is missing: %s KEY (see %s --help)", cmd.CommandPath(), cmd.CommandPath())
+	case len(args) > 1:
+		return cli.Usagef("one KEY is wanted, not %d arguments (see %s --help)", len(args), cmd.CommandPath())
+	case args[0] == "":
+		return cli.Usagef("KEY is empty")
+	}
+	return nil
+}
+
+// Look inspects a lock. All that can be wrong beside the end of ctx is the key.
+func Look(ctx context.Context, locks *redlock.Redlock, key string) (*redlock.Inspection, error) {
+	seen, err := locks.Inspect(ctx, key)
+	if err != nil && ctx.Err() == nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	return seen, err
+}
+
+// conclusive is an error if the masters' answers come to nothing.
+func conclusive(seen *redlock.Inspection) error {
+	switch i := (Inspection{seen}); seen.Verdict() {
+	case redlock.VerdictUnknown:
+		return &cli.ExitError{Code: cli.ExitNoQuorum, Err: fmt.Errorf("status %q: %s", plain.Printable(seen.Key), i.Silence())}
+	case redlock.VerdictForeign:
+		return fmt.Errorf("status %q: the key is not a lock %s", plain.Printable(seen.Key), i.Why())
+	}
+	return nil
+}
+
+// Report is --json. What a master could not tell, or may not, is left out.
+type Report struct {
+	Key     string       `json:"key"`
+	Verdict string       `json:"verdict"`
+	Holder  string       `json:"holder,omitempty"` // of the majority
+	Quorum  int          `json:"quorum"`           // how many must agree
+	Nodes   []nodeReport `json:"nodes"`
+}
+
+type nodeReport struct {
+	Addr    string  `json:"addr"`
+	State   string  `json:"state"`
+	Holder  string  `json:"holder,omitempty"`
+	TTL     *int64  `json:"ttl_ms,omitempty"`  // -1: it does not expire
+	Waiting *int    `json:"waiting,omitempty"` // how many stand in the queue
+	Fence   *int64  `json:"fence,omitempty"`   // 0: none
+	Foreign string  `json:"foreign,omitempty"` // why it does not look like a lock
+	Error   string  `json:"error,omitempty"`
+	Value   *string `json:"value,omitempty"`
+}
+
+func NewReport(seen *redlock.Inspection, values bool) *Report {
+	holder, _ := seen.Holder()
+	r := &Report{Key: seen.Key, Verdict: seen.Verdict().String(), Holder: holder, Quorum: seen.Need}
+	for _, n := range seen.Nodes {
+		report := nodeReport{Addr: n.Addr, State: stateOf(n), Holder: n.Holder, Foreign: n.Foreign()}
+		switch report.State {
+		case Failed:
+			report.Error = plain.Line(n.Err)
+		case Held:
+			ttl := max(n.TTL.Milliseconds(), -1)
+			report.TTL = &ttl
+			if value := n.Value(); values {
+				report.Value = &value
+			}
+		}
+		if n.Err == nil && n.Waiting >= 0 {
+			report.Waiting = &n.Waiting
+		}
+		if n.Err == nil && n.Fence >= 0 {
+			report.Fence = &n.Fence
+		}
+		r.Nodes = append(r.Nodes, report)
+	}
+	return r
+}

@@ -1,0 +1,83 @@
+// Package clitest helps to test commands of package cli: it runs command lines in the process of a
+// test, and knows what every command promises.
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
+
+	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/terminal"
+)
+
+// NothingLeft waits until no goroutine is left but those to ignore. A process ends without
+// waiting for a hung master; in a test, what waits for it ends by the client's timeouts.
+func NothingLeft(t *testing.T, ignore ...goleak.Option) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); goleak.Find(ignore...) != nil && time.Now().Before(deadline); {
+	}
+	goleak.VerifyNone(t, ignore...)
+}
+
+// Run runs a command line as a shell would, without a terminal.
+func Run(t *testing.T, ctx context.Context, root *cobra.Command, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = cli.Run(ctx, root, args, &out, &errs)
+	NothingLeft(t)
+	return code, out.String(), errs.String()
+}
+
+// AssertOneLine checks what a failed command has written to stderr.
+func AssertOneLine(t *testing.T, stderr string) {
+	t.Helper()
+	assert.Equal(t, 1, strings.Count(stderr, "\n"), "want one line, got %q", stderr)
+	assert.True(t, strings.HasSuffix(stderr, "\n"))
+	assert.Regexp(t, `^redlock(-lab)?: `, stderr)
+	assert.NotContains(t, stderr, "Usage:")
+}
+
+// Program is redlock with these subcommands.
+func Program(commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{Use: "redlock"}
+	root.AddCommand(commands...)
+	return cli.Program(root, "", fstest.MapFS{})
+}
+
+// AssertFits checks that no line is wider than the narrowest terminal.
+func AssertFits(t *testing.T, out string) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		assert.LessOrEqual(t, terminal.Width(line), terminal.Columns, "too wide: %q", line)
+	}
+}
+
+// Escapes matches what colours text.
+var Escapes = regexp.MustCompile("\x1b\\[[0-9]+m")
+
+// FullDisk is a writer that always fails.
+type FullDisk struct{}
+
+func (FullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// AssertFailsOnAFullDisk checks that a command line fails if its output cannot be written.
+func AssertFailsOnAFullDisk(t *testing.T, root *cobra.Command, args ...string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	code := cli.Run(t.Context(), root, args, FullDisk{}, &stderr)
+	NothingLeft(t)
+	assert.Equal(t, cli.ExitFailed, code, "%v", args)
+	AssertOneLine(t, stderr.String())
+	assert.Contains(t, stderr.String(), "no space left")
+}

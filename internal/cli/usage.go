@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// UsageError is a mistake in the command line; nothing has been done.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func Usagef(format string, args ...any) error {
+	return &UsageError{fmt.Errorf(format, args...)}
+}
+
+// NoArguments does not quote the argument that it refuses: where --nodes was forgotten, that is
+// a URL with a password.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s takes no arguments but flags (see %s --help)", cmd.Name(), cmd.CommandPath())
+	}
+	return nil
+}
