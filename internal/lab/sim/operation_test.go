@@ -17,10 +17,10 @@ func TestOperations(t *testing.T) {
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 0":         {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800 1":         {verb: "acquire", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700, again: true},
 		"EVALSHA sha 2 k redlock:fence:{k} v 100 1700 604800":           {verb: "extend", key: "k", value: "v", fence: "redlock:fence:{k}", token: 1700},
-		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} stand i,k 17 w": {
+		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} enqueue i,k 17 w": {
 			verb: "enqueue", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
 		},
-		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} leave i,k 17 w": {
+		"EVALSHA sha 3 k redlock:queue:{k} redlock:queued:{k} dequeue i,k 17 w": {
 			verb: "dequeue", key: "k", queue: "redlock:queue:{k}", flag: "redlock:queued:{k}", ticket: 17, channel: "redlock:wake:i", old: "w",
 		},
 		"EVAL script 3 k redlock:queue:{k} redlock:queued:{k} try i,k 17 w v 100": {
