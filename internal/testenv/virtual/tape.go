@@ -13,7 +13,7 @@ import (
 type Command struct {
 	By   string    // the party's name; empty for another client
 	Node int       // the number of the master
-	What string    // "try", "stand", "leave", "release", "extend", "inspect", "force" or the command's name
+	What string    // "try", "enqueue", "dequeue", "release", "extend", "inspect", "force" or the command's name
 	At   time.Time // when it was executed
 }
 
@@ -59,7 +59,7 @@ func verb(c []string) string {
 		return "inspect"
 	case keys == 2 && len(args) == 3:
 		return "force"
-	case slices.Contains([]string{"try", "stand", "leave"}, args[0]):
+	case slices.Contains([]string{"try", "enqueue", "dequeue"}, args[0]):
 		return args[0]
 	default:
 		return "release"
