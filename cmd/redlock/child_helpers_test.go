@@ -190,7 +190,7 @@ func beats(name string) {
 	at := (*int64)(unsafe.Pointer(&page[0]))
 	for {
 		atomic.StoreInt64(at, time.Now().UnixNano())
-		pause := unix.NsecToTimeval(int64(20 * time.Microsecond)) // other processes need the processor too
+		pause := unix.NsecToTimeval(int64(20 * time.Microsecond)) // others need the processor too
 		_, _ = unix.Select(0, nil, nil, nil, &pause)
 	}
 }
