@@ -57,7 +57,7 @@ func TestAcquireWithAHungMinorityCostsNothing(t *testing.T) {
 			b.Warm()
 			b.Delay(time.Millisecond, time.Millisecond)
 			b.Stall(tc.hung...)
-			for range 20 { // from the first operation on, and after a lane has given up a connection
+			for range 20 { // also after a lane has given up a connection
 				var l *redlock.Lock
 				assert.Equal(t, 2*time.Millisecond, virtual.Took(func() { l = b.Acquire(key, ttl) }))
 				assert.Equal(t, 2*time.Millisecond, virtual.Took(func() { assert.NoError(t, l.Extend(ctx, ttl)) }))

@@ -203,7 +203,7 @@ func TestAcquireWithAWrongPasswordIsNoQuorum(t *testing.T) {
 	for i := range 2 {
 		urls[i] = strings.Replace(urls[i], "redis://", "redis://:wrong-hunter3@", 1)
 	}
-	r, err := redlock.Open(urls, redlock.Config{NodeTimeout: 10 * time.Second}) // a slow machine must not fail the test
+	r, err := redlock.Open(urls, redlock.Config{NodeTimeout: 10 * time.Second}) // for slow machines
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 

@@ -306,7 +306,7 @@ func ExampleRedlock_ForceRelease() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := locks.ForceRelease(ctx, seen); err != nil { // only the lock that was seen, and no newer one
+	if _, err := locks.ForceRelease(ctx, seen); err != nil { // not a newer lock
 		log.Fatal(err)
 	}
 	lock, err := locks.TryAcquire(ctx, "yearly-report", time.Minute)

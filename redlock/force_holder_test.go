@@ -153,7 +153,7 @@ func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 		l := b.Hold(holder, longTTL)
 		l.KeepAlive()
 		time.Sleep(longTTL/3 + 7*time.Second)
-		say(b, broken("another"), 0, 1, 2) // the masters then delay no message with a PING
+		say(b, broken("another"), 0, 1, 2) // no PING delays a message then
 		i := inspect(b, operator.Redlock)
 		for _, path := range holder.Paths {
 			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {

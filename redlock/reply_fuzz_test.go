@@ -56,7 +56,7 @@ func FuzzReply(f *testing.F) {
 
 		yes := evidence(s.op, s.said(), protocol)
 		switch {
-		case s.op == "shake hands": // the node's answer to the handshake says nothing about the lock
+		case s.op == "shake hands": // this answer says nothing about the lock
 		case said.yes && yes == noEvidence:
 			t.Errorf("%s took %q for a yes", s.op, s.said())
 		case !said.yes && yes == plainYes:
