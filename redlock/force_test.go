@@ -179,7 +179,7 @@ func TestForceReleaseOfAFreeKey(t *testing.T) {
 	})
 }
 
-// A key that expired meanwhile is gone all the same.
+// A key that expired meanwhile is gone anyway.
 func TestForceReleaseOfAnExpiredLock(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Second)

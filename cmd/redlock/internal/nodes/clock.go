@@ -15,8 +15,8 @@ type clockReading struct {
 	Within cli.Micros `json:"within_us"`
 }
 
-// tolerable is how far two clocks may differ. A larger difference means that nobody sets one of
-// them.
+// tolerable is how far two clocks may differ. A larger difference suggests that nothing
+// synchronizes one of them.
 const tolerable = time.Second
 
 func tellClock(m *master) string {

@@ -223,7 +223,8 @@ func (f *flags) refused(key string, err error) error {
 			return &cli.ExitError{Code: f.conflict}
 		}
 		return &cli.ExitError{Code: f.conflict, Err: fmt.Errorf("%s is held by another client", key)}
-	case errors.As(err, &quorum), errors.Is(err, context.DeadlineExceeded): // nobody was asked
+	case errors.As(err, &quorum), errors.Is(err, context.DeadlineExceeded):
+		// The deadline may pass before any master was asked.
 		return &cli.ExitError{Code: cli.ExitNoQuorum, Err: err}
 	}
 	return &cli.UsageError{Err: err} // an argument is wrong; no master was asked

@@ -1,4 +1,4 @@
-// Package status shows who holds a lock, for how long, and who waits.
+// Package status shows the holder of a lock, how long it holds it, and the waiters.
 package status
 
 import (
