@@ -32,8 +32,8 @@ func Cut(s string, to int) string {
 	return string([]rune(s)[:max(0, to-len(mark))]) + mark[:max(0, min(to, len(mark)))]
 }
 
-// Hang breaks a cell that is too wide into lines of its column. The column begins at and has the
-// width to.
+// Hang breaks a cell that is too wide into lines of its column. at is where the column begins, and
+// to is its width.
 func Hang(s string, at, to int) string {
 	var lines []string
 	for _, word := range strings.Fields(s) {

@@ -163,7 +163,7 @@ func (o *outage) recover(ctx context.Context, s *step) error {
 	return o.giveUp(ctx, s, 0, 1, 2, 3, 4)
 }
 
-// take lets A acquire the lock, with at least and at most so many grants.
+// take lets A acquire the lock, with least to most grants.
 func (o *outage) take(ctx context.Context, s *step, least, most int) error {
 	lock, r, err := o.a.acquire(ctx, outageKey, o.ttl)
 	s.add(r)

@@ -164,7 +164,7 @@ func (r round) count(kind quorum.Vote) (n int) {
 	return n
 }
 
-// wantGrants checks that a round has at least and at most so many grants.
+// wantGrants checks that a round has least to most grants.
 func (r round) wantGrants(least, most int) error {
 	granted := r.count(quorum.Granted)
 	switch {

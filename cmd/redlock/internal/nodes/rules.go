@@ -245,8 +245,8 @@ func tellDeposed(m *master, guard, ttl time.Duration) string {
 		"Give all clients a RestartGuard of %v, and this command --restart-guard and --ttl.", clock.Sum(lag, deposedSlack), guard, ttl, need)
 }
 
-// tellEviction warns of every policy but noeviction: it evicts keys with a ttl, and all our keys
-// have one.
+// tellEviction warns of every policy but noeviction: all others evict keys with a ttl, and all our
+// keys have one.
 func tellEviction(m *master) string {
 	switch {
 	case m.Policy == "" || m.Policy == "noeviction":

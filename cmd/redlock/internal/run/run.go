@@ -25,8 +25,8 @@ const (
 	// killGrace is the default of --kill-grace, unless a third of --ttl is shorter.
 	killGrace = 5 * time.Second
 	// leastMargin is how long before the end of validity SIGKILL is sent; a twentieth of the ttl is
-	// used if that is more. On a machine with ten times as much to do as it could, redlock was seen
-	// to run 0.35 s late.
+	// used if that is more. On a machine with ten times as much work as it could do, redlock was
+	// seen to run 0.35 s late.
 	leastMargin = 250 * time.Millisecond
 )
 

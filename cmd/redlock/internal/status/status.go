@@ -1,4 +1,4 @@
-// Package status shows the holder of a lock, how long it holds it, and the waiters.
+// Package status shows a lock's holder, its remaining time and its waiters.
 package status
 
 import (
@@ -130,7 +130,8 @@ func conclusive(seen *redlock.Inspection) error {
 	return nil
 }
 
-// Report is the object of --json. It leaves out values that a master did not report, or may not.
+// Report is the object of --json. It leaves out values that a master did not report, or that this
+// user may not see.
 type Report struct {
 	Key     string       `json:"key"`
 	Verdict string       `json:"verdict"`
