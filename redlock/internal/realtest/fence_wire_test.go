@@ -120,7 +120,7 @@ func TestRealAcquireIsOneExchange(t *testing.T) {
 					}
 					var sent []string
 					for _, command := range monitors[i].sent() {
-						if cfg.RestartGuard == 0 || strings.Contains(command, quoted(key)) { // the guard sometimes asks
+						if cfg.RestartGuard == 0 || strings.Contains(command, quoted(key)) { // the guard asks
 							sent = append(sent, strings.ToLower(command))
 						}
 					}

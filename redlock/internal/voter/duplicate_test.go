@@ -203,7 +203,7 @@ func TestDuplicateIsForgottenWhenItsOtherNodeIsDead(t *testing.T) {
 				addrs[1].Moves(b.Masters.Master(3), 0)
 				b.Masters.Kill(3)
 				time.Sleep(2 * virtual.GuardFor)
-				if _, err := r.TryAcquire(ctx, key, ttl); err != nil { // the client must find out first
+				if _, err := r.TryAcquire(ctx, key, ttl); err != nil { // the client finds out
 					time.Sleep(5 * time.Second) // go-redis dials five times
 					_, err2 := r.TryAcquire(ctx, key, ttl)
 					require.NoError(b, err2, "%v", err)
