@@ -33,8 +33,8 @@ func TestAcquireUncontendedIsOnePlainSet(t *testing.T) {
 	})
 }
 
-// Step 4 of docs/algorithm.md: validity counts from before the first byte, on a
-// ttl that was cut to whole milliseconds first.
+// Step 4 of docs/algorithm.md: validity counts from before the first byte is sent, on a ttl that
+// was first cut to whole milliseconds.
 func TestAcquireCountsValidityFromBeforeTheFirstByte(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -57,7 +57,7 @@ func TestAcquireWithAHungMinorityCostsNothing(t *testing.T) {
 			b.Warm()
 			b.Delay(time.Millisecond, time.Millisecond)
 			b.Stall(tc.hung...)
-			for range 20 { // from the first operation on, and with a connection that gave up too
+			for range 20 { // also after a lane has given up a connection
 				var l *redlock.Lock
 				assert.Equal(t, 2*time.Millisecond, virtual.Took(func() { l = b.Acquire(key, ttl) }))
 				assert.Equal(t, 2*time.Millisecond, virtual.Took(func() { assert.NoError(t, l.Extend(ctx, ttl)) }))
@@ -146,8 +146,8 @@ func TestAcquireWithACancelledContextAsksNoNode(t *testing.T) {
 	})
 }
 
-// Case 4: bytes that are delayed past the timeout; the release must not come
-// before the SET and leave it for the ttl.
+// Case 4: bytes are delayed past the timeout. The release must not arrive before the SET, which
+// would leave the key for its ttl.
 func TestAcquireDeletesTheKeyOfALateSet(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -177,8 +177,8 @@ func TestReleaseIncludesALateGrant(t *testing.T) {
 	})
 }
 
-// Case 5: the SET is applied, its reply is lost, a client library sends it again,
-// and our own key reads as somebody else's.
+// Case 5: the SET is applied and its reply is lost. A client library would send it again, and take
+// our own key for another client's.
 func TestAcquireWhoseReplyIsLostFailsAndCleansUp(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -225,7 +225,8 @@ func TestAcquireReturnsNoLockThatExpiredOnArrival(t *testing.T) {
 	})
 }
 
-// Won, but too late: what still queues for a busy node must not be sent after.
+// The lock is granted too late. Commands that still wait for a busy node must not be sent
+// afterwards.
 func TestAcquireWithdrawsCommandsThatWereNotSent(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *virtual.Bed) {
 		b.Warm()
@@ -276,8 +277,8 @@ func TestAcquireOnAnEvenNumberOfNodes(t *testing.T) {
 	}
 }
 
-// A refused dial hides behind five tries of go-redis' default client. A caller that waits
-// for a majority hears of it at once.
+// go-redis' default client dials five times before it reports a refused dial. A caller that waits
+// for a majority learns of it at once.
 func TestAcquireKnowsRefusedConnectionsAtOnce(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Masters.Kill(0, 1, 2)
@@ -290,7 +291,7 @@ func TestAcquireKnowsRefusedConnectionsAtOnce(t *testing.T) {
 			time.Sleep(30 * time.Millisecond)
 		}
 		require.NoError(t, b.Masters.Restart(0, 1, 2))
-		time.Sleep(2 * time.Second) // go-redis remembers failed dials for up to one
+		time.Sleep(2 * time.Second) // go-redis remembers failed dials for up to a second
 		require.NoError(t, b.Acquire(key, ttl).Release(ctx))
 	})
 }
@@ -310,7 +311,7 @@ func TestAcquireOfAHeldKey(t *testing.T) {
 		assert.NotContains(t, fmt.Sprint(err), l.Value())
 		b.Settle()
 		for i := range 5 {
-			if sent := b.Commands(i); len(sent) > 0 { // asked before it was decided
+			if sent := b.Commands(i); len(sent) > 0 { // asked before the decision
 				assert.Len(t, sent, 2, "one command, and one for its clean-up")
 				assert.Equal(t, "SET", sent[0])
 				assert.Contains(t, sent[1], "EVAL")
@@ -361,8 +362,8 @@ func TestTraceReportsEveryNode(t *testing.T) {
 	})
 }
 
-// A Cluster node behind a plain client answers where the key is. That is an answer,
-// and says what to do.
+// A Cluster node behind a plain client answers where the key is. The error reports that answer, and
+// what to do.
 func TestAcquireNamesAClusterBehindAPlainClient(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -374,7 +375,7 @@ func TestAcquireNamesAClusterBehindAPlainClient(t *testing.T) {
 	})
 }
 
-// counted counts the bytes that are read of a source.
+// counted counts the bytes that are read from a source.
 type counted struct {
 	source io.Reader
 	n      atomic.Int64
@@ -386,7 +387,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A cloned machine has what was read ahead, and would give its locks the same values.
+// A cloned machine has a copy of bytes that were read ahead, and would give its locks the same
+// values.
 func TestAcquireReadsNoRandomBytesAhead(t *testing.T) {
 	values := func() (all []string) {
 		source := &counted{source: rand.NewChaCha8([32]byte{7})}

@@ -14,8 +14,8 @@ import (
 	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
-// A master of a Cluster gets a new address again and again, as a Kubernetes pod does. The
-// memory that is kept of its addresses does not grow with their number.
+// A master of a Cluster gets a new address again and again, as a Kubernetes pod does. The memory
+// that we keep of its addresses does not grow with their number.
 func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 	const guard = 10 * time.Second
 	for name, cfg := range map[string]Config{

@@ -12,9 +12,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// On links of 20 ms a minority grants in vain. Whenever the context ends after that, the
-// granted keys are gone on return, and that takes a round trip at the most. Keys that are
-// granted later, as by a second attempt of Acquire's, are gone a round trip after the
+// On links with a round trip of 20 ms, a minority grants in vain. Whenever the context ends after
+// that, the granted keys are gone on return, which takes at most one more round trip. Keys that are
+// granted later, for example in a second attempt of Acquire, are gone a round trip after the
 // answer.
 func TestAcquireLeavesNothingWhereItWasGranted(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
@@ -27,7 +27,7 @@ func TestAcquireLeavesNothingWhereItWasGranted(t *testing.T) {
 				b.Warm()
 				b.Delay(roundTrip/2, roundTrip/2)
 				b.Steal(key, time.Hour, 0, 1, 2)
-				for i := range 3 { // the others have granted by the decision
+				for i := range 3 { // the others have granted before the decision
 					b.Masters.Master(i).Delay(roundTrip/2, roundTrip/2+100*time.Microsecond)
 				}
 				start := time.Now()
@@ -39,7 +39,7 @@ func TestAcquireLeavesNothingWhereItWasGranted(t *testing.T) {
 					m := b.Masters.Master(i)
 					has, _ := m.Miniredis().Get(key)
 					switch granted := firstValue(m.Commands()); {
-					case ends < roundTrip: // nobody has answered
+					case ends < roundTrip: // no node has answered
 						assert.Equal(b, ends, took, "%s, %v", name, ends)
 					default:
 						require.NotEmpty(b, granted)
@@ -53,7 +53,7 @@ func TestAcquireLeavesNothingWhereItWasGranted(t *testing.T) {
 	}
 }
 
-// firstValue is that of the first attempt on the key.
+// firstValue returns the value of the first attempt on the key.
 func firstValue(commands [][]string) string {
 	for _, c := range commands {
 		if c[0] == "SET" && c[1] == key {
@@ -63,7 +63,7 @@ func firstValue(commands [][]string) string {
 	return ""
 }
 
-// A node that hangs after it granted costs a cancelled caller no more than a NodeTimeout.
+// A node that hangs after it has granted delays a cancelled caller by at most one NodeTimeout.
 func TestAcquireDoesNotWaitForTheCleanUpOfAHungNode(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -91,14 +91,14 @@ func TestCloseSendsPendingDeliveries(t *testing.T) {
 		b.Settle()
 		b.Masters.Master(0).LoseRequests(1)
 		require.NoError(b, l.Release(context.Background()))
-		time.Sleep(time.Millisecond) // node 0 lost the release; it is owed
+		time.Sleep(time.Millisecond) // node 0 lost the release, which is now pending
 		require.NoError(b, r.Close())
 		assert.False(b, b.Masters.Master(0).Miniredis().Exists("key"), "Close left the key on a node that answers")
 	})
 }
 
-// A late grant is taken back, also if the ttl is over by the client's clock: the node
-// began to count when it executed the SET.
+// A late grant is deleted even if the ttl is over by the client's clock: the node's ttl began when
+// it executed the SET.
 func TestAcquireDeletesALateGrantWhenTheTTLIsOver(t *testing.T) {
 	for _, name := range []string{"release", "clean-up"} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAcquireDeletesALateGrantWhenTheTTLIsOver(t *testing.T) {
 				} else {
 					require.Error(b, err)
 				}
-				time.Sleep(time.Second) // far less than what the lane waits for an answer
+				time.Sleep(time.Second) // far less than the lane waits for an answer
 				b.Masters.Master(0).Resume()
 				b.Masters.Master(1).Resume()
 				time.Sleep(50 * time.Millisecond)
@@ -125,8 +125,8 @@ func TestAcquireDeletesALateGrantWhenTheTTLIsOver(t *testing.T) {
 	}
 }
 
-// A release that waits behind a batch whose connection breaks is sent on another,
-// though the Redlock is being closed: the node answers.
+// A release waits behind a batch whose connection breaks. It is sent on another connection although
+// the Redlock is being closed, because the node answers.
 func TestCloseSendsDeliveriesBehindABrokenBatch(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		r := b.NewRedlock(redlock.Config{})
@@ -154,9 +154,8 @@ func TestCloseSendsDeliveriesBehindABrokenBatch(t *testing.T) {
 	})
 }
 
-// A SET that waits behind a batch of a hung node is never sent once the lock has
-// been released, also if the lock was extended in between and other nodes got
-// everything.
+// A SET that waits behind a batch of a hung node is never sent once the lock has been released.
+// This also holds if the lock was extended in between, and the other nodes got all commands.
 func TestReleaseIsNotFollowedByCommandsThatWaitedBehindAHungNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()

@@ -89,14 +89,14 @@ func TestCloseEndsWaits(t *testing.T) {
 	})
 }
 
-// A caller that got its lock while Close began has it released. One that did not leaves
-// nothing.
+// If a caller gets its lock while Close begins, the lock is released. A caller that does not get
+// one leaves nothing.
 func TestCloseRacesWithEverything(t *testing.T) {
 	for range 20 {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 			r, err := redlock.New(b.Masters.Clients(), redlock.Config{})
 			require.NoError(t, err)
-			b.Delay(time.Millisecond, 0) // or no time would ever pass
+			b.Delay(time.Millisecond, 0) // without this delay no time would ever pass
 			const callers = 16
 			done := make(chan error, callers)
 			for i := range callers {
@@ -131,7 +131,7 @@ func TestCloseRacesWithEverything(t *testing.T) {
 	}
 }
 
-// With Open the clients are the Redlock's own.
+// The clients that Open makes belong to the Redlock.
 func TestOpenClosesItsClients(t *testing.T) {
 	masters := inmemory.Start(t, 3)
 	r, err := redlock.Open(masters.URLs(), redlock.Config{})

@@ -16,13 +16,13 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Any Config and any arguments are either refused, with an error that names what is
-// out of its documented range, or make a lock that is valid for some of its ttl and
-// never for more. The oracle states the ranges once more, and computes in rationals.
+// Any Config and any arguments are either refused, with an error that names the value out of its
+// documented range, or they make a lock. The lock is valid for some of its ttl and never for more.
+// The oracle states the ranges once more, and computes in rationals.
 //
-// Accepted is what comes as far as the context, which has ended, so that nobody is
-// asked. Then a node that grants everything is; its clock stands still, so that
-// the lock shows exactly what was made of the ttl.
+// Values are accepted if the call gets as far as the context. The context has ended, so no node is
+// asked. Then a node that grants everything is asked. Its clock stands still, so the lock shows
+// exactly what was made of the ttl.
 func FuzzConfig(f *testing.F) {
 	for _, s := range []struct {
 		nodeTimeout   time.Duration
@@ -89,7 +89,7 @@ func FuzzConfig(f *testing.F) {
 		}
 		wrong = wrongArguments(named, time.Duration(ttl), drift)
 		if onTheEdge(time.Duration(ttl), drift) && named != "" {
-			return // either will do
+			return // both results are allowed
 		}
 		what := fmt.Sprintf("%+v, key %q, ttl %d", cfg, named, ttl)
 		_, errTry := r.TryAcquire(over, named, time.Duration(ttl))
@@ -133,8 +133,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// accepted checks the error that names one of the wrong ones, or none if nothing is
-// wrong. It reports whether there is none.
+// accepted checks that the error names one of the wrong values, or that there is none if no value
+// is wrong. It reports whether there is none.
 func accepted(t *testing.T, what string, err error, wrong []string) bool {
 	t.Helper()
 	if len(wrong) == 0 {
@@ -156,7 +156,7 @@ func accepted(t *testing.T, what string, err error, wrong []string) bool {
 	return false
 }
 
-// wrongFields are those out of the ranges that Config and clock.Drift document.
+// wrongFields returns the fields that are out of the ranges that Config and clock.Drift document.
 func wrongFields(cfg redlock.Config) (wrong []string) {
 	if cfg.NodeTimeout < 0 {
 		wrong = append(wrong, "Config.NodeTimeout")
@@ -172,8 +172,8 @@ func wrongFields(cfg redlock.Config) (wrong []string) {
 	return wrong
 }
 
-// wrongArguments: an empty key, a ttl under 10 ms or one whose whole milliseconds
-// leave less than its drift and a round trip of 1 ms.
+// wrongArguments returns the wrong arguments: an empty key, a ttl under 10 ms, or a ttl whose whole
+// milliseconds leave less than its drift and a round trip of 1 ms.
 func wrongArguments(key string, ttl time.Duration, d clock.Drift) (wrong []string) {
 	if key == "" {
 		wrong = append(wrong, "key")
@@ -189,7 +189,7 @@ func wrongArguments(key string, ttl time.Duration, d clock.Drift) (wrong []strin
 	return wrong
 }
 
-// onTheEdge tells that the margin's rounding decides whether a ttl leaves anything.
+// onTheEdge reports whether the rounding of the margin decides that a ttl leaves anything.
 func onTheEdge(ttl time.Duration, d clock.Drift) bool {
 	onNode := int64(ttl) - int64(ttl)%1e6
 	left := new(big.Rat).Sub(rational(onNode-1e6), margin(onNode, d))
@@ -201,12 +201,12 @@ func margin(ttl int64, d clock.Drift) *big.Rat {
 	return m.Add(m.Mul(m, rational(ttl)), rational(int64(d.Floor)))
 }
 
-// slack is what a float64 may be off by, and the rounding to a nanosecond.
+// slack is the possible error of a float64, plus the rounding to a nanosecond.
 func slack(ttl int64) *big.Rat { return new(big.Rat).Add(big.NewRat(ttl, 1<<52), big.NewRat(3, 4)) }
 
 func rational(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
-// frozen is a clock on which no time passes.
+// frozen is a clock that stands still.
 type frozen struct{}
 
 func (frozen) Now() time.Time { return time.Unix(0, 0) }

@@ -21,7 +21,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// node is a client of an address that nobody needs to answer at.
+// node returns a client of an address at which nothing needs to answer.
 func node(t *testing.T, addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
@@ -68,7 +68,7 @@ func TestNewRefusesBadArgumentsByName(t *testing.T) {
 	}
 }
 
-// stopped is a clock of which there is none.
+// stopped is a clock whose pointer may be nil.
 type stopped struct{ now time.Time }
 
 func (s *stopped) Now() time.Time { return s.now }
@@ -203,7 +203,7 @@ func TestAcquireWithAWrongPasswordIsNoQuorum(t *testing.T) {
 	for i := range 2 {
 		urls[i] = strings.Replace(urls[i], "redis://", "redis://:wrong-hunter3@", 1)
 	}
-	r, err := redlock.Open(urls, redlock.Config{NodeTimeout: 10 * time.Second}) // the machine may be slow
+	r, err := redlock.Open(urls, redlock.Config{NodeTimeout: 10 * time.Second}) // for slow machines
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 
@@ -216,7 +216,7 @@ func TestAcquireWithAWrongPasswordIsNoQuorum(t *testing.T) {
 	}
 	_, err = r.TryAcquire(ctx, key, ttl)
 	check(err)
-	// Several at once share a batch, and go out as a pipeline.
+	// Several calls at once share a batch, which is sent as a pipeline.
 	errs := make(chan error, 64)
 	for i := range 64 {
 		go func() {
@@ -229,7 +229,7 @@ func TestAcquireWithAWrongPasswordIsNoQuorum(t *testing.T) {
 	}
 }
 
-// An answer that is neither yes nor no is no vote, whatever it looks like.
+// An answer that is neither yes nor no is not a vote, whatever it looks like.
 func TestAcquireCountsNoVoteForAnUnknownReply(t *testing.T) {
 	for name, answer := range map[string]func(*server.Peer){
 		"another word": func(p *server.Peer) { p.WriteInline("QUEUED") },
@@ -331,11 +331,10 @@ func TestErrorsShortenLongKeys(t *testing.T) {
 	})
 }
 
-// almost are durations to which nothing can be added, or next to nothing.
+// almost has durations to which nothing, or next to nothing, can be added.
 var almost = []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - time.Second, math.MaxInt64 / 100 * 99}
 
-// A field with the largest duration means what it says: sums of durations do not wrap
-// around.
+// A field with the largest duration works as documented: sums of durations do not wrap around.
 func TestAcquireWithTheLargestDurations(t *testing.T) {
 	for _, most := range almost {
 		for name, cfg := range map[string]redlock.Config{
@@ -377,8 +376,7 @@ func TestAcquireWithTheLargestDurations(t *testing.T) {
 	}
 }
 
-// A guard of the largest duration keeps out everything that has not been up for that long,
-// which is everything.
+// A guard of the largest duration keeps out every server, because none has been up for that long.
 func TestAcquireWithTheLargestGuard(t *testing.T) {
 	for _, most := range almost {
 		for name, cfg := range map[string]redlock.Config{

@@ -77,7 +77,7 @@ func TestDoNeverReturnsNilAfterALoss(t *testing.T) {
 	}
 }
 
-// A holder that does not look at its context is told afterwards.
+// A function that does not watch its context learns of the loss from Do's error.
 func TestDoReportsALossThatFnSleptThrough(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		err := b.Redlock.Do(ctx, key, time.Second, func(context.Context) error {
@@ -214,8 +214,8 @@ func TestFromContextFindsEachOfSeveralKeys(t *testing.T) {
 	})
 }
 
-// Two Redlocks have locks of one name: the code that the inner one was acquired for must
-// never get the token of the other.
+// Two Redlocks hold locks with the same name. The code under the inner lock must never get the
+// token of the other.
 func TestFromContextTakesTheInnerOfTwoLocksOnAKey(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		other := b.NewRedlock(redlock.Config{KeyPrefix: "other:"})
@@ -253,7 +253,7 @@ func TestFromContextFindsNoLockFromUntilOn(t *testing.T) {
 	})
 }
 
-// Nothing has told the function of its lock's end, which it sleeps through.
+// The function sleeps through the end of its lock, and nothing has reported that end to it.
 func TestDoNeverReturnsNilAfterUntil(t *testing.T) {
 	virtual.Run(t, 3, late, func(b *virtual.Bed) {
 		var inside context.Context
@@ -269,7 +269,7 @@ func TestDoNeverReturnsNilAfterUntil(t *testing.T) {
 	})
 }
 
-// The function's context and the lock end in one step: no goroutine has to run between.
+// The function's context and the lock end in one step: no goroutine has to run in between.
 func TestDoEndsFnsContextWithTheLock(t *testing.T) {
 	virtual.Run(t, 3, late, func(b *virtual.Bed) {
 		err := b.Redlock.Do(ctx, key, time.Second, func(ctx context.Context) error {

@@ -26,8 +26,8 @@ func impatient(b *virtual.Bed, d time.Duration) context.Context {
 	return c
 }
 
-// assertCancelled asserts that err matches the cause of the caller's context and no
-// reason, as no complete attempt found one.
+// assertCancelled asserts that err matches the cause of the caller's context and no reason, because
+// no complete attempt found one.
 func assertCancelled(t *testing.T, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, errImpatient)
@@ -36,8 +36,8 @@ func assertCancelled(t *testing.T, err error) {
 	}
 }
 
-// The masters are healthy and the key is free: that the caller leaves before they have
-// answered is no failure of theirs.
+// The masters are healthy and the key is free. If the caller leaves before they have answered, that
+// is no failure of theirs.
 func TestAcquireCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
 	for name, cfg := range map[string]redlock.Config{"plain": {}, "fair": {Fair: true}, "fencing": {Fencing: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestAcquireCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
 	}
 }
 
-// The votes that are in decide, so a result that was certain without the cancellation is
-// found.
+// The votes that have arrived decide, so a result that was certain without the cancellation is
+// reported.
 func TestAcquireCancelledAfterTheDecisionHasItsReason(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -104,8 +104,7 @@ func TestAcquireCancelledInALaterAttemptHasTheReasonOfTheLastComplete(t *testing
 	assert.NotZero(t, cutShort)
 }
 
-// The sibling that is first in line has not been answered, so that nobody knows why it
-// waits.
+// The sibling that is first in line has no answer yet, so nobody knows why it waits.
 func TestAcquireCancelledInTheLocalQueueHasNoReason(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -160,7 +159,7 @@ func TestForceReleaseCancelledOnHealthyMastersIsNoLossOfQuorum(t *testing.T) {
 	})
 }
 
-// With too many masters dead the votes that are in say so, even if the caller leaves.
+// With too many masters dead, the votes that have arrived prove it, even if the caller leaves.
 func TestForceReleaseCancelledWithoutAMajorityIsALossOfQuorum(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -177,7 +176,7 @@ func TestForceReleaseCancelledWithoutAMajorityIsALossOfQuorum(t *testing.T) {
 	})
 }
 
-// A round that its caller left is not decided by votes: Trace says so.
+// Votes do not decide a round that its caller left, and Trace reports that.
 func TestTraceOfACancelledRoundIsOpen(t *testing.T) {
 	traces := make(chan redlock.Trace, 100)
 	cfg := redlock.Config{Trace: func(tr redlock.Trace) { traces <- tr }}
@@ -198,8 +197,8 @@ func TestTraceOfACancelledRoundIsOpen(t *testing.T) {
 	})
 }
 
-// A second proposal has what the first has left of NodeTimeout. Nobody left when that
-// was over.
+// A second proposal has the time that the first has left of NodeTimeout. No caller has left when
+// that time is over.
 func TestAcquireWhoseSecondProposalRanOutOfTimeSaysSo(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{Fencing: true}, func(b *virtual.Bed) {
 		b.Warm()
@@ -217,7 +216,7 @@ func TestAcquireWhoseSecondProposalRanOutOfTimeSaysSo(t *testing.T) {
 	})
 }
 
-// nodeVotes lists the votes in a *QuorumError by node, Granted for those that it leaves out.
+// nodeVotes lists the votes in a *QuorumError by node. Nodes that it leaves out have granted.
 func nodeVotes(b *virtual.Bed, err error) []quorum.Vote {
 	b.Helper()
 	var failed *redlock.QuorumError
@@ -245,7 +244,7 @@ func TestAcquireErrorTellsRefusedNodesFromFailedOnes(t *testing.T) {
 				b.Warm()
 				b.Steal(key, time.Hour, 0, 1)
 				b.Masters.Kill(4)
-				for i := range 4 { // so that all others have voted at the decision
+				for i := range 4 { // all others have voted before the decision
 					b.Masters.Master(i).Delay(0, time.Duration(3-i)*time.Millisecond)
 				}
 				_, err := b.Redlock.TryAcquire(ctx, key, ttl)
@@ -257,8 +256,8 @@ func TestAcquireErrorTellsRefusedNodesFromFailedOnes(t *testing.T) {
 	}
 }
 
-// A node that refused says that somebody has its key; that too many failed is what came
-// of it. A program that takes ErrHeld for "busy" must not be told so.
+// A node that refused reports that another client has its key, but the attempt failed because too
+// many nodes failed. The error must not match ErrHeld, which a program takes for "busy".
 func TestAcquireWithoutAQuorumDoesNotMatchARefusal(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -291,7 +290,7 @@ func TestExtendAndReleaseErrorsTellRefusedNodesFromFailedOnes(t *testing.T) {
 	})
 }
 
-// A node's answer after the decision is none of its votes.
+// The error leaves out a node's answer after the decision.
 func TestAcquireErrorDescribesTheDecision(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()

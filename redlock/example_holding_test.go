@@ -11,8 +11,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The pattern for most work under a lock: it ends with its caller or with the lock,
-// whichever is first. Do is the same in one call.
+// The pattern for most work under a lock: the work ends with its caller or with the lock, whichever
+// ends first. Do is the same in one call.
 func ExampleLock_Context() {
 	locks, err := redlock.Open(masters, redlock.Config{})
 	if err != nil {
@@ -65,8 +65,7 @@ func ExampleLock_Context_expired() {
 	// redlock: validity has ended
 }
 
-// A look at the clock before each action, for a process that may be stopped for longer
-// than its lock lives.
+// A process that may be stopped for longer than its lock lives checks the clock before each action.
 func ExampleLock_Valid() {
 	locks, err := redlock.Open(masters, redlock.Config{})
 	if err != nil {
@@ -100,7 +99,7 @@ func ExampleFromContext() {
 	}
 	defer locks.Close()
 
-	// A function that writes finds the lock in its context.
+	// A function that writes takes the lock from its context.
 	write := func(ctx context.Context) error {
 		lock, ok := redlock.FromContext(ctx, "invoice:42")
 		if !ok {
@@ -117,8 +116,8 @@ func ExampleFromContext() {
 	// invoice:42 is not locked
 }
 
-// A handler whose message comes again after an error. The work was done under the lock,
-// and the masters die before it is released: to do it again would be wrong.
+// A message queue delivers a message again after an error. The work was done under the lock, and
+// the masters die before the lock is released. Doing the work again would be wrong.
 func ExampleRedlock_Do_retry() {
 	m, err := inmemory.New(3)
 	if err != nil {

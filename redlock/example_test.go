@@ -13,7 +13,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The examples run on in-memory masters; yours are real ones.
+// The examples use in-memory masters; use real ones.
 var masters []string
 
 func Example() {
@@ -258,7 +258,7 @@ func ExampleRedlock_Close() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(locks.Close()) // gives back what is held
+	fmt.Println(locks.Close()) // releases the locks that are held
 	fmt.Println(context.Cause(lock.Context()))
 	// Output:
 	// <nil>
@@ -279,7 +279,7 @@ func ExampleRedlock_Inspect() {
 	}
 	defer lock.Release(ctx)
 
-	seen, err := locks.Inspect(ctx, "invoice:7") // it need not be ours
+	seen, err := locks.Inspect(ctx, "invoice:7") // the lock need not be ours
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func ExampleRedlock_ForceRelease() {
 	}
 	defer locks.Close()
 
-	// Its holder's host has burnt down, and its ttl is long.
+	// The host of its holder has burnt down, and its ttl is long.
 	if _, err := locks.TryAcquire(ctx, "yearly-report", 24*time.Hour); err != nil {
 		log.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func ExampleRedlock_ForceRelease() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := locks.ForceRelease(ctx, seen); err != nil { // what was seen, and no newer lock
+	if _, err := locks.ForceRelease(ctx, seen); err != nil { // not a newer lock
 		log.Fatal(err)
 	}
 	lock, err := locks.TryAcquire(ctx, "yearly-report", time.Minute)

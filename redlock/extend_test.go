@@ -124,8 +124,8 @@ func TestExtendThatArrivesTooLateDoesNotCount(t *testing.T) {
 	})
 }
 
-// A caller who extends again and again while all masters hang has one extension under way,
-// and none waits behind it when its caller has gone.
+// A caller extends again and again while all masters hang. It has one extension under way, and
+// after each caller has gone none waits behind that.
 func TestExtendRepeatedAddsNothingToTheRoundUnderWay(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()

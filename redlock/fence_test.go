@@ -21,7 +21,7 @@ const fenceKey = "redlock:fence:{" + key + "}"
 
 var fencing = redlock.Config{Fencing: true}
 
-// fenceOn returns the fence that a node remembers, 0 for none.
+// fenceOn returns the fence that a node remembers, or 0 if there is none.
 func fenceOn(b *virtual.Bed, i int) int64 {
 	s, err := b.Redis(i).Get(fenceKey)
 	if err != nil {
@@ -37,7 +37,7 @@ func fenced(b *virtual.Bed, offset time.Duration) *redlock.Redlock {
 	return b.NewRedlock(redlock.Config{Fencing: true, Clock: clock.Skewed(clock.System(), 1, offset)})
 }
 
-// proposals counts the proposals that a node was sent.
+// proposals counts the proposals that were sent to a node.
 func proposals(b *virtual.Bed, i int) (n int) {
 	for _, c := range b.Masters.Master(i).Commands() {
 		if len(c) == 10 && c[2] == "2" {
@@ -57,7 +57,7 @@ func TestAcquireWithoutFencingHasNoToken(t *testing.T) {
 	})
 }
 
-// Clients' clocks an hour apart, in every order: each lock's token is above the last.
+// With clients' clocks an hour apart, in every order, each lock's token is above the last.
 func TestAcquireTokensGrowWithAnyClocks(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		clients := []*redlock.Redlock{b.Redlock, fenced(b, time.Hour), fenced(b, -time.Hour), fenced(b, 3*time.Hour)}
@@ -98,12 +98,12 @@ func TestAcquireTokenTakesOneRoundTrip(t *testing.T) {
 	})
 }
 
-// Step 4: a client whose clock is behind proposes again at once, with the same value,
-// and what it has seen spares it that the next time.
+// Step 4: a client whose clock is behind proposes again at once, with the same value. It remembers
+// the fence, so its next acquisition needs no second proposal.
 func TestAcquireRepeatsAProposalThatIsTooLow(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		behind := fenced(b, -time.Hour)
-		b.Release(b.Take(behind)) // connected
+		b.Release(b.Take(behind)) // connects
 		high := b.Take(b.Redlock)
 		b.Release(high)
 		b.Delay(10*time.Millisecond, 10*time.Millisecond)
@@ -121,15 +121,15 @@ func TestAcquireRepeatsAProposalThatIsTooLow(t *testing.T) {
 	})
 }
 
-// Two of five know a higher token: the other three are a majority, and yet all are
-// asked again. One node that is beyond all tokens is left out.
+// Two of five nodes know a higher token. The other three are a majority, and yet all five are asked
+// again. A node whose fence is beyond all tokens is left out.
 func TestAcquireProposesAgainBesideAHigherFence(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		high := time.Now().Add(time.Hour).UnixMicro()
 		for i := range 2 {
 			require.NoError(b, b.Redis(i).Set(fenceKey, fmt.Sprint(high+int64(i))))
 		}
-		for i := 2; i < 5; i++ { // by the decision the others have answered
+		for i := 2; i < 5; i++ { // the others have answered before the decision
 			b.Masters.Master(i).Delay(0, time.Millisecond)
 		}
 		l := b.Take(b.Redlock)
@@ -142,8 +142,8 @@ func TestAcquireProposesAgainBesideAHigherFence(t *testing.T) {
 	})
 }
 
-// A majority for an earlier proposal stands if the later one finds none: by then two
-// of those that granted are gone.
+// A majority for an earlier proposal counts if the later proposal finds none: two of the nodes that
+// granted are gone by then.
 func TestAcquireKeepsAnEarlierMajority(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		b.Warm()
@@ -160,7 +160,7 @@ func TestAcquireKeepsAnEarlierMajority(t *testing.T) {
 			b.Masters.Master(3).Stall()
 		}()
 		b.Masters.Master(4).Kill()
-		l := b.Take(b.Redlock) // by 1, 2 and 3, after 3 ms
+		l := b.Take(b.Redlock) // granted by 1, 2 and 3, after 3 ms
 		assert.Equal(b, now.UnixMicro(), l.FencingToken())
 		for i := 1; i < 4; i++ {
 			b.Masters.Master(i).Resume()
@@ -174,7 +174,7 @@ func TestAcquireKeepsAnEarlierMajority(t *testing.T) {
 	})
 }
 
-// After three more proposals an attempt ends, and leaves nothing but fences.
+// After three more proposals an attempt ends. It leaves only fences.
 func TestAcquireProposesAtMostFourTimes(t *testing.T) {
 	virtual.Run(t, 3, fencing, func(b *virtual.Bed) {
 		b.Release(b.Take(b.Redlock))
@@ -208,7 +208,7 @@ func TestAcquireProposesAtMostFourTimes(t *testing.T) {
 	})
 }
 
-// Somebody else's key is no reason to propose again: no token would do.
+// Another client's key is no reason to propose again, because no token would be granted.
 func TestAcquireDoesNotProposeAgainForAHeldKey(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		behind := fenced(b, -time.Hour)
@@ -242,7 +242,7 @@ func TestAcquireMayResendAProposal(t *testing.T) {
 	})
 }
 
-// A fence that is not a token, or that no token is above, spoils its node and no other.
+// A fence that is not a token, or above which there is no token, makes only its own node fail.
 func TestAcquireLosesOnlyTheNodeOfASpoiltFence(t *testing.T) {
 	for spoilt, says := range map[string]string{
 		"garbage":          "the fence is not a token",
@@ -267,8 +267,8 @@ func TestAcquireLosesOnlyTheNodeOfASpoiltFence(t *testing.T) {
 	}
 }
 
-// Renewal refreshes the fence and a top-up brings it back, also where another client's
-// attempt in vain left a higher one, which stays.
+// Renewal refreshes the fence, and a top-up restores it. A higher fence from another client's
+// failed attempt stays.
 func TestKeepAliveRenewsTheFence(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{Fencing: true, FenceRetention: time.Minute}, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
@@ -296,7 +296,7 @@ func TestKeepAliveRenewsTheFence(t *testing.T) {
 	})
 }
 
-// The fence is in the slot of its key, whatever braces that has.
+// The fence is in the slot of its key, whatever braces the key has.
 func TestAcquireNamesTheFenceAfterTheKey(t *testing.T) {
 	for name, want := range map[string]string{
 		"job": "redlock:fence:{p:job}", "{a}job": "redlock:fence::p:{a}job", "a}b": "redlock:fence:{k9}p:a}b",
@@ -324,7 +324,7 @@ func TestAcquireRefusesATTLAboveTheRetention(t *testing.T) {
 	})
 }
 
-// A clock where tokens have ended is an error that names it, and one before 1970 works.
+// A clock beyond the last token gives an error that names the clock. A clock before 1970 works.
 func TestAcquireTokensOfClocksFarAway(t *testing.T) {
 	virtual.Run(t, 3, fencing, func(b *virtual.Bed) {
 		_, err := fenced(b, 290*365*24*time.Hour).TryAcquire(ctx, key, ttl)
@@ -339,7 +339,7 @@ func TestAcquireTokensOfClocksFarAway(t *testing.T) {
 	})
 }
 
-// Waiting works with tokens as without.
+// Waiting works with tokens as it does without.
 func TestAcquireWaitsWithFencing(t *testing.T) {
 	virtual.Run(t, 3, fencing, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
@@ -360,7 +360,7 @@ func TestAcquireWaitsWithFencing(t *testing.T) {
 	})
 }
 
-// However often it proposes, an attempt takes no longer than NodeTimeout.
+// However often an attempt proposes, it takes no longer than NodeTimeout.
 func TestAcquireProposalsShareANodeTimeout(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		b.Warm()
@@ -375,7 +375,7 @@ func TestAcquireProposalsShareANodeTimeout(t *testing.T) {
 	})
 }
 
-// sleepy is the clock of a process that stands still once, right after it has read it.
+// sleepy is the clock of a process that is stopped once, right after it has read the clock.
 type sleepy struct {
 	clock.Clock
 	sleep atomic.Pointer[func()]
@@ -389,8 +389,8 @@ func (c *sleepy) Now() time.Time {
 	return now
 }
 
-// A proposal whose clock was read long before it was sent is worth nothing: with a
-// master that forgot its fence, that clock is what the order rests on.
+// A proposal must not count if its clock was read long before it was sent. If a master forgot its
+// fence, the order of tokens depends on that clock.
 func TestAcquireIgnoresAnOldProposal(t *testing.T) {
 	virtual.Run(t, 5, fencing, func(b *virtual.Bed) {
 		clk := &sleepy{Clock: clock.System()}
@@ -418,7 +418,7 @@ func TestAcquireIgnoresAnOldProposal(t *testing.T) {
 	})
 }
 
-// The names of what nodes keep for us are no keys.
+// The names under which nodes store our data cannot be keys.
 func TestAcquireRefusesReservedKeys(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		for _, key := range []string{"redlock:server", "redlock:fence:{orders}"} {
@@ -431,8 +431,8 @@ func TestAcquireRefusesReservedKeys(t *testing.T) {
 	})
 }
 
-// A client with a shorter FenceRetention shortens nobody's fence, whether it is granted,
-// refused, renews, or waits. Nor does it give a fence that is kept for ever an end.
+// A client with a shorter FenceRetention shortens no other client's fence, whether it is granted,
+// refused, renews, or waits. Nor does it make a fence expire that is kept for ever.
 func TestAcquireNeverShortensAFence(t *testing.T) {
 	const long, short = 24 * time.Hour, time.Minute
 	for _, fair := range []bool{false, true} {
@@ -443,7 +443,7 @@ func TestAcquireNeverShortensAFence(t *testing.T) {
 						Fencing: true, FenceRetention: short, Fair: fair, Clock: clock.Skewed(clock.System(), 1, offset),
 					})
 					b.Release(b.Take(b.Redlock))
-					require.NoError(b, b.Redis(2).Set(fenceKey, "5")) // for ever
+					require.NoError(b, b.Redis(2).Set(fenceKey, "5")) // kept for ever
 					kept := func(when string) {
 						b.Helper()
 						b.Settle()
@@ -477,8 +477,8 @@ func TestAcquireNeverShortensAFence(t *testing.T) {
 	}
 }
 
-// Tokens grow for as long as the longest retention of any client says, however many
-// clients with shorter ones use the key.
+// Tokens grow for as long as the longest retention of any client, however many clients with shorter
+// ones use the key.
 func TestAcquireTokensGrowBesideAShorterRetention(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{Fencing: true, FenceRetention: 24 * time.Hour}, func(b *virtual.Bed) {
 		hasty := b.NewRedlock(redlock.Config{Fencing: true, FenceRetention: time.Minute})

@@ -19,7 +19,7 @@ import (
 
 const longTTL = 30 * time.Second
 
-// kept is a lock of the party's that has been renewed once.
+// kept returns a lock of the party that has been renewed once.
 func kept(p *virtual.Party) *redlock.Lock {
 	p.Bed.Helper()
 	l := p.Bed.Hold(p, longTTL)
@@ -28,7 +28,7 @@ func kept(p *virtual.Party) *redlock.Lock {
 	return l
 }
 
-// broken is what a node says of a lock that ForceRelease has deleted.
+// broken is a node's message about a lock that ForceRelease has deleted.
 func broken(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return "broken " + hex.EncodeToString(sum[:16])
@@ -36,7 +36,8 @@ func broken(value string) string {
 
 const brokenChannel = "redlock:wake:broken"
 
-// say publishes on the channel of broken locks, and returns how many have heard it on each.
+// say publishes on the channel of broken locks. It returns how many subscribers have heard the
+// message.
 func say(b *virtual.Bed, message string, on ...int) (heard int) {
 	for _, i := range on {
 		heard += b.Redis(i).Publish(brokenChannel, message)
@@ -44,8 +45,8 @@ func say(b *virtual.Bed, message string, on ...int) (heard int) {
 	return heard
 }
 
-// A round trip of ForceRelease deletes the keys, and half of it is the message. One more,
-// of the renewal, tells the holder.
+// ForceRelease deletes the keys in a round trip, and the message takes half of it. The renewal that
+// the message causes takes one more, after which the holder knows.
 func TestForceReleaseNotifiesTheHolder(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -64,7 +65,7 @@ func TestForceReleaseNotifiesTheHolder(t *testing.T) {
 	})
 }
 
-// The nodes that are up are enough, whichever they are.
+// The live nodes are enough, whichever they are.
 func TestForceReleaseNotifiesTheHolderWithoutAMinority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -82,8 +83,8 @@ func TestForceReleaseNotifiesTheHolderWithoutAMinority(t *testing.T) {
 	})
 }
 
-// With links of different speed the messages arrive one by one. A renewal at the first
-// would overtake ForceRelease on the others, and would put the key back.
+// With links of different speed the messages arrive one by one. A renewal after the first would
+// overtake ForceRelease on the other nodes, and would put the key back.
 func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -105,7 +106,8 @@ func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
 	})
 }
 
-// So few messages arrive that a majority may have the lock: it is asked after 200 ms.
+// So few messages arrive that a majority may still have the lock. The masters are asked after 200
+// ms.
 func TestForceReleaseNotifiesTheHolderByFewMessages(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -124,7 +126,7 @@ func TestForceReleaseNotifiesTheHolderByFewMessages(t *testing.T) {
 	})
 }
 
-// All messages are lost: the next renewal finds out.
+// All messages are lost, and the next renewal finds the loss.
 func TestForceReleaseIsFoundByTheNextRenewal(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -143,15 +145,15 @@ func TestForceReleaseIsFoundByTheNextRenewal(t *testing.T) {
 	})
 }
 
-// The message arrives while a renewal is under way that two nodes have granted before the
-// key was deleted, and the third has yet to answer.
+// The message arrives during a renewal. Two nodes have granted it before the key was deleted, and
+// the third has yet to answer.
 func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
 		l := b.Hold(holder, longTTL)
 		l.KeepAlive()
 		time.Sleep(longTTL/3 + 7*time.Second)
-		say(b, broken("another"), 0, 1, 2) // so that no PING delays the messages
+		say(b, broken("another"), 0, 1, 2) // no PING delays a message then
 		i := inspect(b, operator.Redlock)
 		for _, path := range holder.Paths {
 			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
@@ -163,7 +165,7 @@ func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 		}
 		time.Sleep(longTTL/3 - 7*time.Second + 10*time.Millisecond)
 		for _, path := range holder.Paths {
-			path.Shape(nil) // so that the messages come before the replies
+			path.Shape(nil) // the messages then arrive before the replies
 		}
 		began := time.Now()
 		_, err := operator.ForceRelease(ctx, i)
@@ -175,7 +177,7 @@ func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 	})
 }
 
-// Do ends its function's context.
+// The context of Do's function ends.
 func TestForceReleaseEndsTheContextOfDo(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -208,7 +210,7 @@ func TestForceReleaseOfOnesOwnLock(t *testing.T) {
 	})
 }
 
-// A message that nobody has a reason to send costs a renewal, and the lock goes on.
+// A forged message costs a renewal, and the lock goes on.
 func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
@@ -243,8 +245,8 @@ func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
 	})
 }
 
-// A flood of messages about a lock makes it renew twenty times a second, and no more.
-// Messages about others cost no command at all.
+// A flood of messages about a lock makes it renew twenty times a second, and no more. Messages
+// about other locks cost no command at all.
 func TestKeepAliveRenewsInBoundsUnderAFloodOfMessages(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
@@ -268,8 +270,7 @@ func TestKeepAliveRenewsInBoundsUnderAFloodOfMessages(t *testing.T) {
 	})
 }
 
-// The message about a lock that was released meanwhile, and about its successor's
-// predecessor, concerns nobody.
+// A message about a lock that was released meanwhile, and whose successor is held, has no effect.
 func TestKeepAliveIgnoresALateMessage(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
@@ -286,8 +287,8 @@ func TestKeepAliveIgnoresALateMessage(t *testing.T) {
 	})
 }
 
-// A lock that is held for a short time costs nothing, and one that is not renewed neither:
-// nobody listens, and the commands are those of an acquisition and a release.
+// A lock that is held for a short time, or that is not renewed, costs nothing extra: nobody
+// subscribes, and the only commands are those of an acquisition and a release.
 func TestAcquireOfAShortLockSubscribesNowhere(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
@@ -306,9 +307,9 @@ func TestAcquireOfAShortLockSubscribesNowhere(t *testing.T) {
 	})
 }
 
-// For a lock that is held for longer there is one subscription on each node, however
-// many locks there are, until ten seconds after the last of them. It is asked every five
-// seconds whether it lives.
+// For locks that are held for longer there is one subscription on each node, however many locks
+// there are. It ends ten seconds after the last of them. Every five seconds a PING checks that it
+// lives.
 func TestKeepAliveSubscribesOncePerNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
@@ -344,8 +345,8 @@ func TestKeepAliveSubscribesOncePerNode(t *testing.T) {
 	})
 }
 
-// Waits and kept locks share the connections, and neither ends the other's. A wait does
-// not ask for its place again because of a lock.
+// Waits and kept locks share the connections, and neither ends the other's. A wait does not ask for
+// its queue entry again because of a lock.
 func TestKeepAliveSharesSubscriptionsWithWaits(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		operator, other, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -386,7 +387,7 @@ func TestKeepAliveSharesSubscriptionsWithWaits(t *testing.T) {
 	})
 }
 
-// A subscription that breaks is made again.
+// A broken subscription is restored.
 func TestKeepAliveRestoresABrokenSubscription(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder := b.ReadyParty(redlock.Config{})
@@ -404,7 +405,8 @@ func TestKeepAliveRestoresABrokenSubscription(t *testing.T) {
 	})
 }
 
-// Where nobody may listen a kept lock is renewed as ever, and nothing is said of it.
+// A kept lock is renewed as usual even if no node permits a subscription, and nothing is logged
+// about it.
 func TestKeepAliveWithoutSubscriptions(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var log spy.Log
@@ -429,7 +431,7 @@ func TestKeepAliveWithoutSubscriptions(t *testing.T) {
 	})
 }
 
-// Neither values nor their digests are logged, and no hook of a client's prints them.
+// Values and their digests are not logged, and hooks of clients cannot print them.
 func TestForceReleaseLogsNoDigest(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var log spy.Log
@@ -447,7 +449,7 @@ func TestForceReleaseLogsNoDigest(t *testing.T) {
 	})
 }
 
-// Close ends the listening, whatever it is at.
+// Close ends subscribing, whatever its state.
 func TestCloseEndsTheSubscriptionsOfKeptLocks(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.NewRedlock(redlock.Config{})

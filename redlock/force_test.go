@@ -33,9 +33,8 @@ func addrs(b *virtual.Bed, of ...int) (all []string) {
 	return all
 }
 
-// A broken lock is gone everywhere. A holder that has not renewed it yet learns of it at its
-// first renewal, and its
-// fence stays: the token of the next is higher.
+// A broken lock is gone everywhere. A holder that has not renewed it yet learns of the break at its
+// first renewal. The fence stays, so the next holder's token is higher.
 func TestForceReleaseBreaksALock(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{Fencing: true}, func(b *virtual.Bed) {
 		holder := b.NewRedlock(redlock.Config{Fencing: true})
@@ -58,7 +57,7 @@ func TestForceReleaseBreaksALock(t *testing.T) {
 	})
 }
 
-// The first in the queue is woken as by the holder's own release.
+// The first waiter in the queue is woken as by the holder's own release.
 func TestForceReleaseWakesTheNext(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		dead := b.ReadyParty(redlock.Config{})
@@ -78,7 +77,7 @@ func TestForceReleaseWakesTheNext(t *testing.T) {
 	})
 }
 
-// Between the look and the break the lock has changed hands: nothing is touched.
+// The lock changes hands between the inspection and the break. Nothing is touched.
 func TestForceReleaseLeavesANewHolderAlone(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		one, other := b.NewRedlock(redlock.Config{}), b.NewRedlock(redlock.Config{})
@@ -97,7 +96,8 @@ func TestForceReleaseLeavesANewHolderAlone(t *testing.T) {
 	})
 }
 
-// Where several have a part each of them goes, and what is of another type stays.
+// If several clients have a part of the votes, all their keys are deleted. A key of another type
+// stays.
 func TestForceReleaseOfASplitVote(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "ABBT-")
@@ -130,7 +130,7 @@ func TestForceReleaseOfAForeignKey(t *testing.T) {
 	})
 }
 
-// Each node is judged by what it has: locks go, and what is beside them stays.
+// Each node is judged by its own value: locks are deleted, and other values stay.
 func TestForceReleaseOfALockBesideAForeignKey(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "AAA--")
@@ -140,7 +140,7 @@ func TestForceReleaseOfALockBesideAForeignKey(t *testing.T) {
 	})
 }
 
-// The node itself looks whether the key expires, when it deletes it.
+// The node itself checks whether the key expires when it deletes the key.
 func TestForceReleaseOfAKeyThatWasMadeToStay(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "AAA")
@@ -151,7 +151,7 @@ func TestForceReleaseOfAKeyThatWasMadeToStay(t *testing.T) {
 	})
 }
 
-// A key of another type stays whatever is asked for.
+// A key of another type stays in any case.
 func TestForceReleaseOfAnotherType(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "T")
@@ -179,7 +179,7 @@ func TestForceReleaseOfAFreeKey(t *testing.T) {
 	})
 }
 
-// A key that expired meanwhile is gone all the same.
+// A key that expired meanwhile is gone anyway.
 func TestForceReleaseOfAnExpiredLock(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Second)
@@ -191,8 +191,8 @@ func TestForceReleaseOfAnExpiredLock(t *testing.T) {
 	})
 }
 
-// A minority that is silent is asked again when it answers, also where it was silent
-// for the inspection.
+// A silent minority is asked again when it answers, even if it was also silent during the
+// inspection.
 func TestForceReleaseReachesASilentMinorityLater(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Minute)
@@ -211,7 +211,7 @@ func TestForceReleaseReachesASilentMinorityLater(t *testing.T) {
 	})
 }
 
-// Without a majority nobody can say that the lock is broken.
+// Without a majority nobody knows whether the lock is broken.
 func TestForceReleaseWithoutAQuorum(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Minute)
@@ -241,7 +241,7 @@ func TestForceReleaseWithoutAQuorum(t *testing.T) {
 	})
 }
 
-// The writer of a key that does not expire may use its value again, so the nodes are asked
+// The writer of a key that does not expire may use its value again, so the nodes are asked only
 // once.
 func TestForceReleaseDoesNotLieInWaitForAForeignValue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -288,7 +288,7 @@ func TestForceReleaseWhenTheContextEnds(t *testing.T) {
 	})
 }
 
-// Values are no more to be seen of a release by force than of any other.
+// A release by force shows no more of the values than any other release.
 func TestForceReleaseHidesTheValue(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		var said spy.Log

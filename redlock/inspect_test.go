@@ -34,7 +34,7 @@ func inspect(b *virtual.Bed, r *redlock.Redlock) *redlock.Inspection {
 	return i
 }
 
-// fingerprint is what an inspection calls a value.
+// fingerprint returns the name that an inspection gives a value.
 func fingerprint(value string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(value)))[:8]
 }
@@ -86,7 +86,7 @@ func TestInspectALock(t *testing.T) {
 	})
 }
 
-// dump is all that the nodes have, with what they will forget when.
+// dump returns all keys and values of the nodes, with their ttls.
 func dump(b *virtual.Bed) (all []string) {
 	for m := range b.Masters.Len() {
 		for _, key := range b.Redis(m).Keys() {
@@ -104,8 +104,8 @@ func dump(b *virtual.Bed) (all []string) {
 	return all
 }
 
-// What the nodes' answers come to. A letter is a value, - a free key, T one of another
-// type, ! a node that does not answer.
+// The verdicts on the nodes' answers. A letter is a value, - a free key, T a key of another type, !
+// a node that does not answer.
 func TestInspectVerdicts(t *testing.T) {
 	for nodes, want := range map[string]redlock.Verdict{
 		"A": redlock.VerdictHeld, "-": redlock.VerdictFree, "!": redlock.VerdictUnknown, "T": redlock.VerdictForeign,
@@ -161,10 +161,10 @@ func TestInspectVerdicts(t *testing.T) {
 	assert.Equal(t, "unknown free held split foreign Verdict(9)", fmt.Sprint(redlock.VerdictUnknown, redlock.VerdictFree, redlock.VerdictHeld, redlock.VerdictSplit, redlock.VerdictForeign, redlock.Verdict(9)))
 }
 
-// laid is the value of a lock that a test can tell from others by its letter.
+// laid returns the value of a lock that a test recognizes by its letter.
 func laid(letter string) string { return letter + "0000000-0000-4000-8000-000000000000" }
 
-// lay puts the nodes into the state that TestInspectVerdicts writes.
+// lay puts the nodes into a state, as TestInspectVerdicts writes it.
 func lay(b *virtual.Bed, nodes string) {
 	b.Helper()
 	for m, state := range nodes {
@@ -182,7 +182,7 @@ func lay(b *virtual.Bed, nodes string) {
 	}
 }
 
-// A key without an expiry is a foreign client's, and its value may even be empty.
+// A key without an expiry belongs to a foreign client. Its value may even be empty.
 func TestInspectAForeignKey(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		b.Steal(key, 0, 0)
@@ -209,7 +209,7 @@ func TestInspectAForeignKey(t *testing.T) {
 	})
 }
 
-// A waiter that was woken and has not come yet is in the queue twice, and counts once.
+// A waiter that was woken and has not come yet has two entries in the queue, and counts once.
 func TestInspectCountsWaiters(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		now := time.Now()
@@ -221,7 +221,7 @@ func TestInspectCountsWaiters(t *testing.T) {
 	})
 }
 
-// The key on the nodes is that of locks, with a prefix, braces and all.
+// The key on the nodes is the one that locks use, with its prefix, braces and all.
 func TestInspectFindsTheQueueAndTheFence(t *testing.T) {
 	for _, name := range []string{"orders", "{orders}:7", "or}ders", "redlock:queued:x"} {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -262,13 +262,13 @@ func TestInspectADeadMinority(t *testing.T) {
 	})
 }
 
-// A node in quarantine has no vote, and tells what it knows.
+// A node in quarantine has no vote, but reports its values.
 func TestInspectAQuarantinedNode(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
 		b.Settle()
 		require.NoError(b, b.Masters.Restart(0, 1)) // with their memory
-		inspect(b, b.Redlock)                       // finds its connections broken
+		inspect(b, b.Redlock)                       // finds the broken connections
 		i := inspect(b, b.Redlock)
 		require.ErrorContains(b, b.Redlock.Nodes()[0].Servers[0].Err, "quarantined")
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
@@ -279,7 +279,7 @@ func TestInspectAQuarantinedNode(t *testing.T) {
 	})
 }
 
-// One server that is listed twice tells once.
+// One server that is listed twice is counted once.
 func TestInspectADuplicate(t *testing.T) {
 	virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
 		one := b.Masters.Master(0)
@@ -297,8 +297,8 @@ func TestInspectADuplicate(t *testing.T) {
 	})
 }
 
-// Nothing prints a value, nor do hooks of the clients that print every command and its
-// reply, nor a Trace.
+// Values are never printed, not by hooks of the clients that print every command and its reply, nor
+// by a Trace.
 func TestInspectHidesTheValues(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var said spy.Log
@@ -349,7 +349,7 @@ func TestInspectEndsEarly(t *testing.T) {
 		assert.EqualError(b, err, `redlock: inspect "orders": why`)
 		assert.Empty(b, b.Commands(0))
 
-		inspect(b, b.Redlock) // its connections are made
+		inspect(b, b.Redlock) // makes its connections
 		b.Stall(2)
 		soon, cancelled := context.WithTimeoutCause(ctx, 20*time.Millisecond, why)
 		defer cancelled()
@@ -358,7 +358,7 @@ func TestInspectEndsEarly(t *testing.T) {
 		assert.ErrorIs(b, err, why)
 		assert.Equal(b, 20*time.Millisecond, time.Since(start))
 		b.Masters.Master(2).ResetCommands()
-		b.Masters.Master(2).Resume() // and its answer comes when nobody looks
+		b.Masters.Master(2).Resume() // the answer comes when nobody waits for it
 		b.Settle()
 		assert.Equal(b, redlock.VerdictFree, inspect(b, b.Redlock).Verdict())
 		for _, c := range b.Masters.Master(2).Commands() {

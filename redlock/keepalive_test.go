@@ -16,7 +16,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Case 14: a lock on 3 of 5; one restarts empty; somebody else gets 3.
+// Case 14: a lock is held on 3 of 5. One node restarts empty, and another client gets 3.
 func TestKeepAliveNoticesTheLossOfASlimMajority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Masters.Kill(3, 4)
@@ -26,7 +26,7 @@ func TestKeepAliveNoticesTheLossOfASlimMajority(t *testing.T) {
 		require.NoError(t, b.Masters.Master(2).RestartEmpty())
 		time.Sleep(2 * time.Second)
 		b.Steal(key, time.Hour, 2, 3, 4)
-		b.Warm() // the connections that broke are replaced
+		b.Warm() // replaces the connections that broke
 		assert.ErrorIs(t, slim.Extend(ctx, ttl), redlock.ErrNotHeld)
 	})
 }
@@ -78,7 +78,7 @@ func TestKeepAliveDoesNotTopUpWithoutAMajority(t *testing.T) {
 		b.Masters.Master(4).Miniredis().Del(key)
 		b.Stall(0, 1, 2)
 		require.ErrorIs(t, l.Extend(ctx, time.Hour), redlock.ErrNoQuorum)
-		time.Sleep(3 * time.Second) // until those are given up
+		time.Sleep(3 * time.Second) // until the lanes give those up
 		b.Settle()
 		assert.NotContains(t, b.Has(key), 4)
 		for i := range 3 {
@@ -92,7 +92,7 @@ func TestKeepAliveRenewsAtAThirdOfTheTTL(t *testing.T) {
 		b.Warm()
 		l := b.Acquire(key, 9*time.Second)
 		l.KeepAlive()
-		l.KeepAlive() // again: nothing
+		l.KeepAlive() // the second call does nothing
 		b.Settle()
 		for i := range 5 {
 			b.Asked(i)
@@ -107,7 +107,7 @@ func TestKeepAliveRenewsAtAThirdOfTheTTL(t *testing.T) {
 			assert.Equal(t, []string{"EVALSHA"}, b.Asked(0))
 			assert.Equal(t, until(start.Add(time.Duration(n)*3*time.Second), 9*time.Second), l.Until())
 		}
-		// It goes on with the ttl last asked for.
+		// It continues with the last ttl that was asked for.
 		require.NoError(t, l.Extend(ctx, time.Minute))
 		time.Sleep(time.Hour)
 		assert.NoError(t, l.Context().Err())
@@ -154,7 +154,7 @@ func TestKeepAliveEndsWithRelease(t *testing.T) {
 		for range 50 {
 			l := b.Acquire(key, 30*time.Millisecond)
 			l.KeepAlive()
-			// Somewhere around the moment at which a renewal is under way.
+			// At about this time a renewal is under way.
 			time.Sleep(10 * time.Millisecond)
 			if err := l.Release(ctx); err != nil {
 				require.NoError(t, err)
@@ -175,8 +175,8 @@ func TestKeepAliveEndsWithRelease(t *testing.T) {
 	})
 }
 
-// A wish for an hour that found no quorum does not stretch the renewals of a
-// lock that is valid for a second.
+// An extension by an hour that finds no quorum does not delay the renewals of a lock that is valid
+// for a second.
 func TestKeepAliveIsNotDelayedByAFailedLongExtension(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -193,7 +193,7 @@ func TestKeepAliveIsNotDelayedByAFailedLongExtension(t *testing.T) {
 	})
 }
 
-// keep acquires that many locks and renews them from then on.
+// keep acquires so many locks and renews them from then on.
 func keep(b *virtual.Bed, locks int, ttl time.Duration) []*redlock.Lock {
 	b.Helper()
 	kept := make([]*redlock.Lock, locks)
@@ -218,7 +218,7 @@ func lost(locks []*redlock.Lock) (n int) {
 	return n
 }
 
-// extensions counts the scripts that reached a master since the last call: extensions,
+// extensions counts the scripts that reached a master since the last call. These are extensions,
 // and a release for each acquisition.
 func extensions(b *virtual.Bed, master int) (n int) {
 	for _, c := range b.Commands(master) {
@@ -242,8 +242,8 @@ func TestKeepAliveCountsVotesThatTakeLongerThanNodeTimeout(t *testing.T) {
 	})
 }
 
-// The extension that a hung majority had taken counts when it answers, and nothing was
-// added to it meanwhile.
+// The extension that reached a hung majority counts when it is answered. No other was sent
+// meanwhile.
 func TestKeepAliveHasOneRoundUnderWayWhileAMajorityHangs(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -278,7 +278,7 @@ func (c slowConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// slowly is a Redlock for which every master takes that long for each command.
+// slowly makes a Redlock to which every master takes so long for each command.
 func slowly(b *virtual.Bed, each time.Duration, cfg redlock.Config) *redlock.Redlock {
 	b.Helper()
 	var clients []redis.UniversalClient
@@ -300,9 +300,9 @@ func slowly(b *virtual.Bed, each time.Duration, cfg redlock.Config) *redlock.Red
 	return r
 }
 
-// The masters spend half of their time on renewals, which are due together: the last of
-// them is answered after 1.6 s. A hang of 4.5 s leaves 2.1 s: enough for each renewal once,
-// not twice.
+// The masters spend half of their time on renewals, which are all due at once: the last of them is
+// answered after 1.6 s. A hang of 4.5 s leaves 2.1 s, which is enough to renew each lock once, not
+// twice.
 func TestKeepAliveDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		const locks, each, hang, lasts = 200, 8 * time.Millisecond, 4500 * time.Millisecond, 40 * time.Second
@@ -333,8 +333,8 @@ func TestKeepAliveDoesNotCollapseWhenSlowMastersHang(t *testing.T) {
 	})
 }
 
-// Where a minority is down, the refusals of the others are all that can tell. They come
-// behind the failures, with which no majority can come together any more.
+// While a minority is down, only the refusals of the others prove the loss. They arrive after the
+// failures, with which a majority is already impossible.
 func TestKeepAliveFindsTheLossWhileAMinorityIsDown(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, 9*time.Second)

@@ -96,8 +96,8 @@ func TestLockIsSafeForConcurrentUse(t *testing.T) {
 	})
 }
 
-// A client whose clock runs 0.9 % fast or slow keeps what Until promises: the
-// keys are still there when its lock ends.
+// A client whose clock runs 0.9 % fast or slow keeps the promise of Until: the keys are still there
+// when its lock ends.
 func TestAcquireWithClocksSkewedWithinTheDrift(t *testing.T) {
 	for _, rate := range []float64{0.991, 1, 1.009} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -128,7 +128,7 @@ func TestAcquireOfManyKeysIsIndependent(t *testing.T) {
 	})
 }
 
-// slow is a log file on a slow disk.
+// slow is a logger to a slow disk.
 type slow struct{ slog.Handler }
 
 func (slow) Handle(context.Context, slog.Record) error {
@@ -158,7 +158,7 @@ func TestLockContextEndsInTimeDespiteASlowLogger(t *testing.T) {
 }
 
 func TestKeepAliveLogsALossWithoutAValue(t *testing.T) {
-	var log bytes.Buffer // read after Close, which waits for what is unwritten
+	var log bytes.Buffer // read after Close, which waits for unwritten lines
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	var value string
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -179,8 +179,8 @@ func TestKeepAliveLogsALossWithoutAValue(t *testing.T) {
 	assert.NotContains(t, log.String(), value)
 }
 
-// lateClock is the clock of a process that is seldom scheduled: it tells the right time,
-// and its timers fire a minute late.
+// lateClock is the clock of a process that is seldom scheduled: it shows the right time, and its
+// timers fire a minute late.
 type lateClock struct{ clock.Clock }
 
 func (c lateClock) NewTimer(d time.Duration) clock.Timer {

@@ -16,8 +16,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/conn"
 )
 
-// The clients that Open makes wait for a silent node for twice the NodeTimeout, however
-// long that is.
+// The clients that Open makes wait for a silent node for twice the NodeTimeout, however long that
+// is.
 func TestOpenWaitsForTwiceTheNodeTimeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{
 		0:                     time.Second,
@@ -39,10 +39,9 @@ func TestOpenWaitsForTwiceTheNodeTimeout(t *testing.T) {
 	}
 }
 
-// A URL may hold a password, and one whose special characters should have been
-// encoded may have it anywhere. So the canary is put at any place of the URL, and
-// no error may show it. What Open accepts is a client for the server that net/url
-// reads in it.
+// A URL may hold a password. If its special characters were not encoded, any part of the URL may
+// belong to it. So the canary is put at any place of the URL, and no error may show it. If Open
+// accepts a URL, the client must be for the server that net/url reads in it.
 func FuzzOpen(f *testing.F) {
 	for _, s := range []string{
 		"redis://user:@localhost:6379/0?dial_timeout=1s",
@@ -145,8 +144,8 @@ func checkServer(t *testing.T, raw string, n *conn.Node, secret string) {
 	if opt.Network != network || opt.Addr != addr || n.Addr != addr {
 		t.Errorf("%q: %s %q, shown as %q; want %s %q", raw, opt.Network, opt.Addr, n.Addr, network, addr)
 	}
-	// The address is shown in errors. What comes before an @ is meant for the user,
-	// also where net/url has seen the end of a host in it; but not in an option.
+	// Errors show the address. Text before an @ is user information, even if net/url has seen the
+	// end of a host in it, unless the @ is in an option.
 	front, _, _ := strings.Cut(raw, "?")
 	if i := strings.LastIndexByte(front, '@'); i >= 0 && strings.Contains(front[:i], secret) && strings.Contains(n.Addr, secret) {
 		t.Errorf("%q: is shown as %q", raw, n.Addr)

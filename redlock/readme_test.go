@@ -18,8 +18,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/fence"
 )
 
-// The parts of programs that README.md shows, compiled. Its complete programs are built and run
-// as they are printed by the tests in the module's root.
+// The parts of programs that README.md shows, compiled. Tests in the module's root build and run
+// its complete programs as they are printed.
 
 func onlyOneOfUs(ctx context.Context, locks *redlock.Redlock, work func(context.Context) error) error {
 	lock, err := locks.TryAcquire(ctx, "expired-carts", 10*time.Second)
@@ -94,7 +94,7 @@ func TestReadmeTestInVirtualTime(t *testing.T) {
 	})
 }
 
-// Every line of Go in the README is a line of this file, but for those of complete programs.
+// Every line of Go in the README is a line of this file, except those of complete programs.
 func TestReadmeShowsCompiledCode(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)

@@ -74,8 +74,8 @@ func TestReleaseOfAnExpiredLockReturnsAtOnce(t *testing.T) {
 			assert.LessOrEqual(t, len(b.Commands(i)), 1, "nothing is retried")
 		}
 
-		// The keys outlive the validity by the drift: the release finds them,
-		// and does not hide that they no longer counted.
+		// The keys outlive the validity by the drift. The release finds them, but still reports
+		// that validity was over.
 		l = b.Acquire(key, ttl)
 		b.Settle()
 		time.Sleep(time.Until(l.Until()))
@@ -101,8 +101,8 @@ func TestReleaseRunsOnACancelledContext(t *testing.T) {
 	})
 }
 
-// A minority extended to an hour, a majority to a second: the release must go on
-// asking for as long as the longest key may live.
+// A minority was extended by an hour, and a majority by a second. The release must be repeated for
+// as long as the longest key may live.
 func TestReleaseAsksForAsLongAsAKeyMayLive(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -125,8 +125,8 @@ func TestReleaseAsksForAsLongAsAKeyMayLive(t *testing.T) {
 	})
 }
 
-// A node that is loading, or has just become a replica, answers at once, and
-// differently a moment later: the release is owed to it.
+// A node that is loading, or has just become a replica, answers with an error at once, and
+// differently a moment later. The release stays pending for it.
 func TestReleaseIsRepeatedAfterAPassingError(t *testing.T) {
 	for _, passing := range []string{"LOADING Redis is loading", "READONLY You can't write", "BUSY Redis is busy", "MISCONF no", "CLUSTERDOWN no", "TRYAGAIN no", "MASTERDOWN no", "NOREPLICAS no", "OOM no"} {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -155,13 +155,13 @@ func TestReleaseIsRepeatedOnNewConnectionsBeforeItFails(t *testing.T) {
 		var err error
 		assert.LessOrEqual(b, virtual.Took(func() { err = l.Release(ctx) }), 50*time.Millisecond)
 		assert.NoError(b, err)
-		b.Settle() // Release returns at the majority
+		b.Settle() // Release returns when a majority has answered
 		assert.Empty(b, b.Has(key))
 	})
 }
 
-// The keys are gone, and nobody can tell whether they were there until then. That is no
-// loss of the lock.
+// The keys are gone, and nobody knows whether they were there until then. That is no loss of the
+// lock.
 func TestReleaseWhoseRepliesWereLostIsNotALoss(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -178,8 +178,8 @@ func TestReleaseWhoseRepliesWereLostIsNotALoss(t *testing.T) {
 	})
 }
 
-// A hung minority costs nothing, a hung majority one NodeTimeout, and one that is known to
-// refuse connections nothing either.
+// A hung minority costs nothing, and a hung majority one NodeTimeout. A majority that is known to
+// refuse connections costs nothing either.
 func TestReleaseTakesNoLongerThanItMust(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -210,8 +210,8 @@ func TestReleaseTakesNoLongerThanItMust(t *testing.T) {
 	})
 }
 
-// A release that finds the same tells it: ErrNoQuorum alone would say that the lock was
-// held to its end.
+// A release that finds the loss reports it: ErrNoQuorum alone would mean that the lock was held to
+// its end.
 func TestReleaseFindsTheLossWhileAMinorityIsDown(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, 9*time.Second)
@@ -219,7 +219,7 @@ func TestReleaseFindsTheLossWhileAMinorityIsDown(t *testing.T) {
 		b.Masters.Kill(1)
 		b.Masters.Kill(3)
 		b.Steal(key, time.Hour, 0, 2, 4)
-		b.Acquire("other", 9*time.Second) // finds out who is down
+		b.Acquire("other", 9*time.Second) // finds out which nodes are down
 		b.Settle()
 		b.Delay(5*time.Millisecond, 5*time.Millisecond)
 		assert.ErrorIs(t, l.Release(ctx), redlock.ErrNotHeld)

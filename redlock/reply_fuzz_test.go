@@ -15,14 +15,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// What a node says is input. Whatever the bytes are, nothing panics or waits for
-// a node that is not silent; a lock is handed out, an extension or a release
-// succeeds, only on the node's own yes; and what the node quotes of a value is
-// shown to nobody.
+// A node's answer is input. Whatever the bytes are, nothing panics or waits for a node that is not
+// silent. A lock is granted, or an extension or a release succeeds, only if the node itself says
+// yes. Values that the node quotes are not shown.
 //
-// The oracle reads the reply with a parser of its own, [firstFrame]. In the reply
-// VALUE stands for the lock's value and CUTVALUE for the first part of it, as a
-// node may quote either.
+// The oracle reads the reply with a parser of its own, [firstFrame]. In the reply, VALUE stands for
+// the lock's value and CUTVALUE for the first part of it, as a node may quote either.
 func FuzzReply(f *testing.F) {
 	quoted := "ERR unknown command 'SET', with args beginning with: 'orders' 'VALUE' "
 	for _, reply := range []string{
@@ -58,13 +56,13 @@ func FuzzReply(f *testing.F) {
 
 		yes := evidence(s.op, s.said(), protocol)
 		switch {
-		case s.op == "shake hands": // what the node says of itself answers nothing
+		case s.op == "shake hands": // this answer says nothing about the lock
 		case said.yes && yes == noEvidence:
 			t.Errorf("%s took %q for a yes", s.op, s.said())
 		case !said.yes && yes == plainYes:
 			t.Errorf("%s did not take %q for a yes: %v", s.op, s.said(), said.err)
 		}
-		// A value that is cut before its second dash looks like nothing.
+		// A value that is cut before its second dash cannot be recognized.
 		if shown := s.value[:min(14, len(s.value))]; shown != "" && strings.Contains(said.text, shown) {
 			t.Errorf("%s after %q shows the value %s: %s", s.op, s.said(), s.value, said.text)
 		}
@@ -74,19 +72,18 @@ func FuzzReply(f *testing.F) {
 // The bits of FuzzReply's first argument, above the operation's.
 const (
 	resp2  = 4
-	silent = 8 // after the reply the node says nothing, instead of hanging up
+	silent = 8 // after the reply the node is silent, instead of hanging up
 )
 
-// outcome is what became of the operation that got the reply.
+// outcome is the result of the operation that got the reply.
 type outcome struct {
 	yes  bool
 	err  error
-	text string // everything that the program is shown
+	text string // all text that the program is shown
 }
 
-// tell acquires, extends and releases on one node. The timeout is one that no
-// machine is too slow for; as the node never keeps anybody waiting, half of it has
-// passed only if something waits for nothing.
+// tell acquires, extends and releases on one node. No machine is too slow for the timeout. The node
+// never makes a caller wait, so half of the timeout passes only if something waits for nothing.
 func tell(t *testing.T, s *scripted, protocol int) (said outcome) {
 	const patience = 20 * time.Second
 	begin := time.Now()
@@ -126,7 +123,7 @@ func tell(t *testing.T, s *scripted, protocol int) (said outcome) {
 	return said
 }
 
-// everything is the text of an error and of all that it wraps.
+// everything returns the text of an error and of all errors that it wraps.
 func everything(err error) string {
 	if err == nil {
 		return ""
@@ -147,15 +144,15 @@ type verdict uint8
 
 const (
 	noEvidence verdict = iota
-	evident            // in a shape that need not be understood
-	plainYes           // what a server says
+	evident            // yes, in a form that need not be understood
+	plainYes           // yes, as servers say it
 )
 
-// evidence is the oracle. The stream is everything that the node said to the
-// operation. An answer may follow frames that are not answers: attributes and,
-// in RESP3, pushes. A script that the node does not know is sent again.
+// evidence is the oracle. The stream has all bytes that the node sent to the operation. An answer
+// may follow frames that are not answers: attributes and, in RESP3, pushes. A script that the node
+// does not know is sent again.
 func evidence(op string, stream []byte, protocol int) verdict {
-	// A release may have woken somebody.
+	// A release may have woken another client.
 	want := map[string][]string{"acquire": {"+OK\r\n", "$2\r\nOK\r\n"}, "release": {":1\r\n", ":2\r\n"}}[op]
 	if want == nil {
 		want = []string{":1\r\n"}
@@ -172,8 +169,8 @@ func evidence(op string, stream []byte, protocol int) verdict {
 		switch {
 		case ok && first.kind == '|', ok && first.kind == '>' && protocol == 3:
 		case !ok && protocol == 3 && (first.kind == '|' || first.kind == '>'):
-			// go-redis logs that such a frame is broken and reads on in the
-			// middle of it. No lock can tell.
+			// go-redis logs that such a frame is broken, and continues to read in the middle of it.
+			// A lock cannot notice that.
 			return evident
 		case !ok:
 			return noEvidence
@@ -181,8 +178,7 @@ func evidence(op string, stream []byte, protocol int) verdict {
 			first.kind == '!' && again && strings.HasPrefix(first.text, "NOSCRIPT"):
 			again = false
 		case op == "acquire":
-			// go-redis does not tell one kind of text from another, nor from the
-			// text of a number.
+			// go-redis distinguishes neither kinds of text, nor text from the text of a number.
 			if strings.IndexByte("+$=:,", first.kind) >= 0 && first.text == "OK" {
 				return evident
 			}
@@ -196,9 +192,8 @@ func evidence(op string, stream []byte, protocol int) verdict {
 	}
 }
 
-// greedy finds a length for which go-redis asks the system for more memory than
-// there may be, which ends the process. What is beyond any address space it is
-// refused, and panics.
+// greedy finds a length for which go-redis asks the system for more memory than there may be, which
+// ends the process. If the length is beyond any address space, the allocation fails with a panic.
 func greedy(reply []byte) bool {
 	for _, m := range lengths.FindAllSubmatch(reply, -1) {
 		n, err := strconv.ParseUint(string(m[1]), 10, 64)

@@ -20,8 +20,8 @@ type frame struct {
 	text string // of a scalar
 }
 
-// firstFrame reads one frame of RESP2 or RESP3. Where ok is false, kind is what
-// the frame began as.
+// firstFrame reads one frame of RESP2 or RESP3. If ok is false, kind is the kind with which the
+// frame began.
 func firstFrame(b []byte) (f frame, rest []byte, ok bool) {
 	if len(b) > 0 {
 		f.kind = b[0]
@@ -46,7 +46,7 @@ func firstFrame(b []byte) (f frame, rest []byte, ok bool) {
 		if n > len(rest)-2 {
 			return f, nil, false
 		}
-		// What closes the text is not looked at; its length says where it ends.
+		// The bytes that end the text are not checked; its length says where it ends.
 		f.text, rest = string(rest[:n]), rest[n+2:]
 		if f.kind == '=' {
 			if n < 4 || f.text[3] != ':' {
@@ -62,7 +62,7 @@ func firstFrame(b []byte) (f frame, rest []byte, ok bool) {
 		}
 		for range n {
 			for range each {
-				// An attribute belongs to the element behind it.
+				// An attribute belongs to the element that follows it.
 				for inner := (frame{kind: '|'}); inner.kind == '|'; {
 					if inner, rest, ok = firstFrame(rest); !ok {
 						return f, nil, false
@@ -75,9 +75,9 @@ func firstFrame(b []byte) (f frame, rest []byte, ok bool) {
 	return f, nil, false
 }
 
-// scripted is a node in memory that is well, but for what it says to one kind of
-// command or to the handshake. It never waits, nor is it waited for: what it says to a command is
-// there to be read before the write of the command has returned.
+// scripted is a node in memory that works, except for its answer to one kind of command or to the
+// handshake. It never waits, and nobody waits for it: its answer to a command can be read before
+// the write of the command has returned.
 type scripted struct {
 	op     string
 	reply  []byte
@@ -86,8 +86,8 @@ type scripted struct {
 	mu    sync.Mutex
 	value string
 	sets  [][]string // the arguments of each SET
-	asked bool       // it has been asked for what op does
-	told  []byte     // what it said to that
+	asked bool       // a command of op has arrived
+	told  []byte     // the answer to it
 }
 
 func (s *scripted) client(protocol int) *redis.Client {
@@ -97,8 +97,8 @@ func (s *scripted) client(protocol int) *redis.Client {
 		MaxRetries:      -1,
 		DisableIdentity: true,
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
-			// A release whose outcome is indeterminate is repeated on another connection, and
-			// waits for that answer. There is none to wait for.
+			// A release whose outcome is indeterminate is repeated on another connection, and waits
+			// for that answer. Here there is no answer to wait for.
 			if s.op == "release" && s.wasAsked() {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 			}
@@ -107,7 +107,7 @@ func (s *scripted) client(protocol int) *redis.Client {
 	})
 }
 
-// said is what the operation was told, in whole.
+// said returns everything that the operation was answered.
 func (s *scripted) said() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (c *scriptedConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// request takes a command, an array of bulk strings, off what was written.
+// request takes a command, an array of bulk strings, from the bytes that were written.
 func request(b []byte) (args []string, rest []byte, ok bool) {
 	line, rest, ok := bytes.Cut(b, []byte("\r\n"))
 	if !ok || line[0] != '*' {

@@ -73,7 +73,7 @@ func TestVersion(t *testing.T) {
 	assert.Regexp(t, `\Aredlock-lab \S+\nmodule      github.com/quorumlock/redlock\n`, stdout)
 }
 
-// The pages are those of the commands as they are.
+// The manual pages are those of the current commands.
 func TestManualPagesAreOfThisVersion(t *testing.T) {
 	painted := []string{"demo"}
 	clitest.ManualIsOf(t, newRoot(), manual, []clitest.Entry{
@@ -82,7 +82,7 @@ func TestManualPagesAreOfThisVersion(t *testing.T) {
 	}, nil)
 }
 
-// docs/lab.md has a section for each command, and names each of its flags there.
+// docs/lab.md has a section for each command, which names each of its flags.
 func TestLabPageIsComplete(t *testing.T) {
 	page, err := os.ReadFile("../../docs/lab.md")
 	require.NoError(t, err)

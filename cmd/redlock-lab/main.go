@@ -12,8 +12,8 @@ import (
 )
 
 func main() {
-	// go-redis writes failed dials to stderr through a logger that the whole process shares.
-	// They are what the demo is about, and it shows them in its tables.
+	// go-redis writes failed dials to stderr through a logger that the whole process shares. The
+	// demo shows them in its tables instead.
 	redis.SetLogger(&logging.VoidLogger{})
 	os.Exit(cli.Main(newRoot()))
 }

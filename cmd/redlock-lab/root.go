@@ -10,10 +10,10 @@ import (
 	"github.com/quorumlock/redlock/internal/cli"
 )
 
-// version is that of a release, set by the linker (-X main.version=v1.2.3).
+// version is the version of a release, set by the linker (-X main.version=v1.2.3).
 var version string
 
-// A test makes the pages of the commands (go test ./cmd/redlock-lab -run Manual -update).
+// A test generates the manual pages (go test ./cmd/redlock-lab -run Manual -update).
 //
 //go:embed man/*.1
 var manual embed.FS

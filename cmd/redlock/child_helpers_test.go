@@ -22,8 +22,8 @@ import (
 	"github.com/quorumlock/redlock/internal/testenv/session"
 )
 
-// child is the command that scripts run under a lock. It does what its flags say and
-// ends; nothing in it waits for long but for a file or a signal.
+// child is the command that scripts run under a lock. It does what its flags say and ends. It waits
+// long for nothing but a file or a signal.
 type child struct {
 	name    string
 	log     string
@@ -58,10 +58,10 @@ func (c *child) flags(set *flag.FlagSet) {
 	set.StringVar(&c.beat, "beat", "", "write the time to this `file`, over and over")
 }
 
-// lifetime bounds what a script has forgotten.
+// lifetime ends a child that a script has forgotten.
 const lifetime = 2 * session.Limit
 
-// childMain is the program.
+// childMain is the main function of a child.
 func childMain() {
 	var c child
 	set := flag.NewFlagSet("child", flag.ExitOnError)
@@ -98,7 +98,7 @@ func childMain() {
 	os.Exit(code)
 }
 
-// wait returns the status to end with.
+// wait waits for the child's end, and returns the exit status.
 func (c *child) wait(signals <-chan os.Signal) int {
 	if c.until == "" && !c.hang {
 		return c.exit
@@ -124,7 +124,7 @@ func (c *child) wait(signals <-chan os.Signal) int {
 	}
 }
 
-// second is another one, which does the same, or goes on for ever.
+// second starts another child, which does the same or goes on for ever.
 func (c *child) second() *exec.Cmd {
 	if c.with == "" {
 		return nil
@@ -142,7 +142,7 @@ func (c *child) second() *exec.Cmd {
 	return cmd
 }
 
-// note adds a line with one write, so that those of several processes do not mix.
+// note adds a line with one write, so that lines of several processes do not mix.
 func (c *child) note(event string) {
 	if c.log == "" {
 		return
@@ -155,7 +155,7 @@ func (c *child) note(event string) {
 	_, _ = fmt.Fprintf(file, "%s %s %s\n", time.Now().UTC().Format("15:04:05.000000"), c.name, event)
 }
 
-// appear has the file be there with all that is in it.
+// appear makes the file appear with its whole content.
 func appear(name, text string) {
 	if name == "" {
 		return
@@ -173,7 +173,7 @@ func appear(name, text string) {
 
 const beatSize = 8
 
-// beats writes the time into memory that it shares with a file: the last one is there
+// beats writes the time into memory that is mapped to a file. The last time stays in the file
 // however the process ends.
 func beats(name string) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -190,12 +190,12 @@ func beats(name string) {
 	at := (*int64)(unsafe.Pointer(&page[0]))
 	for {
 		atomic.StoreInt64(at, time.Now().UnixNano())
-		pause := unix.NsecToTimeval(int64(20 * time.Microsecond)) // others want the processor too
+		pause := unix.NsecToTimeval(int64(20 * time.Microsecond)) // others need the processor too
 		_, _ = unix.Select(0, nil, nil, nil, &pause)
 	}
 }
 
-// lastBeat is the time that beats wrote last.
+// lastBeat returns the last time that beats wrote.
 func lastBeat(name string) (time.Time, error) {
 	page, err := os.ReadFile(name)
 	if err != nil || len(page) < beatSize {

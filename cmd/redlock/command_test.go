@@ -16,18 +16,18 @@ import (
 	"github.com/quorumlock/redlock/internal/leash"
 )
 
-// TestMain makes of this binary all the programs that scripts run, by the name it is
-// called by.
+// TestMain lets this binary act as any program that scripts run, depending on the name by which it
+// is called.
 func TestMain(m *testing.M) { testscript.Main(leakFree{m}, programs) }
 
-// programs has what scripts run, by name.
+// programs has the programs that scripts run, by name.
 var programs = map[string]func(){"redlock": main}
 
-// leakFree are tests that leave no goroutine behind.
+// leakFree runs tests, and fails if they leave a goroutine behind.
 type leakFree struct{ testscript.TestingM }
 
 func (m leakFree) Run() int {
-	// Under nohup(1) the programs would ignore SIGHUP as well.
+	// Catch all these signals: under nohup(1) the programs would ignore SIGHUP.
 	signal.Notify(make(chan os.Signal, 1), append(leash.Endings(), leash.Messages()...)...)
 	code := m.TestingM.Run()
 	if err := goleak.Find(); code == 0 && err != nil {
@@ -45,7 +45,7 @@ func TestVersion(t *testing.T) {
 	assert.Contains(t, stdout, "go1.")
 }
 
-// What is released is stamped, wherever it was built.
+// A release has its version stamped in, wherever it was built.
 func TestVersionIsStamped(t *testing.T) {
 	defer func(before string) { version = before }(version)
 	version = "v1.2.3"

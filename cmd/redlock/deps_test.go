@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The production command links nothing that only tests need, nor what redlock-lab shows.
+// The production command does not link packages that only tests or redlock-lab need.
 func TestRedlockLinksNothingForTests(t *testing.T) {
 	forTests := regexp.MustCompile(`^testing(/|$)|/(miniredis|gopher-lua|porcupine|testify|go-internal|goleak)(/|$)` +
 		`|^github.com/quorumlock/redlock/(redlock/redlocktest|internal/(lab|testenv)|cmd/redlock-lab|internal/cli/clitest)(/|$)`)

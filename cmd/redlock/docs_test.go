@@ -25,11 +25,11 @@ import (
 
 const commandPage = "../../docs/command.md"
 
-// block is a fenced one of the page.
+// block is a fenced block of a page.
 type block struct {
 	line   int    // of the fence
-	test   string // the name under which scripts ask for it
-	notRun string // or why none does
+	test   string // the name by which scripts ask for it
+	notRun string // why no script runs it
 	text   string
 }
 
@@ -38,7 +38,7 @@ var (
 	notRunMark = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
 )
 
-// blocks are those of a page. The comment before one says what is done with it.
+// blocks returns the blocks of a page. The comment before a block says how it is tested.
 func blocks(t *testing.T, file string) (all []block) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -67,7 +67,7 @@ func blocks(t *testing.T, file string) (all []block) {
 	return all
 }
 
-// What docs/command.md shows is either run, or it says in the page why not.
+// Each block of docs/command.md is run, or the page says why not.
 func TestEachBlockOfTheCommandPageIsRun(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/docs/*.txtar")
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestEachBlockOfTheCommandPageIsRun(t *testing.T) {
 	}
 }
 
-// What README.md has a crontab for is what is run here.
+// The crontab of README.md is the one that is run here.
 func TestReadmeShowsTheCrontabOfTheCommandPage(t *testing.T) {
 	var shown []string
 	for _, b := range blocks(t, "../../README.md") {
@@ -115,7 +115,7 @@ func TestReadmeShowsTheCrontabOfTheCommandPage(t *testing.T) {
 	assert.Equal(t, run, shown)
 }
 
-// What is in deploy is what the page shows and its scripts run.
+// The files in deploy are those that the page shows and its scripts run.
 func TestDeployHasWhatTheCommandPageShows(t *testing.T) {
 	shown := map[string]string{}
 	for _, b := range blocks(t, commandPage) {
@@ -132,7 +132,7 @@ func TestDeployHasWhatTheCommandPageShows(t *testing.T) {
 	}
 }
 
-// The page tells of every flag and every status.
+// The page describes every flag and every exit status.
 func TestCommandPageIsComplete(t *testing.T) {
 	text, err := os.ReadFile(commandPage)
 	require.NoError(t, err)
@@ -160,19 +160,19 @@ func TestCommandPageIsComplete(t *testing.T) {
 }
 
 // TestCommandPage runs the blocks of docs/command.md, each by a script in testdata/docs,
-// whose words are those of TestSessions and
+// with the words of TestSessions and
 //
-//	snippet NAME FILE     write a block to a file, with what is here for what is in it:
+//	snippet NAME FILE     write a block to a file, with the test's values for the page's:
 //	                      redis-a:6379… are the masters, /usr/local/bin is $WORK/bin,
 //	                      /etc/redlock is $WORK/etc, and https://ledger.example is LEDGER
-//	crontab FILE SCRIPT   make a script of a crontab's line, which runs it as cron does
+//	crontab FILE SCRIPT   write a script that runs a crontab's line as cron does
 //	unit FILE SCRIPT      the same for a service of systemd
 //	container FILE SCRIPT the same for a Dockerfile
 //	cronjob FILE SCRIPT   the same for a CronJob of Kubernetes
-//	sample NAME           of a block that shows commands and output write NAME.sh and
-//	                      NAME.want
-//	like FILE             the last exec's stdout is like the file, but for numbers
-//	durable I…            masters that keep all they were told
+//	sample NAME           write NAME.sh and NAME.want from a block that shows commands
+//	                      and their output
+//	like FILE             the last exec's stdout is like the file, except for numbers
+//	durable I…            make masters keep every write
 //	ledger                start a server that refuses the lower of two tokens
 func TestCommandPage(t *testing.T) {
 	page := map[string]string{}
@@ -192,8 +192,8 @@ func TestCommandPage(t *testing.T) {
 	})
 }
 
-// beginPage is beginSession with a folder for programs of one's own, where all that the
-// archive has there can be executed.
+// beginPage is session.Begin with a folder bin for programs of the archive, which become
+// executable, and a home folder.
 func beginPage(env *testscript.Env) error {
 	bin := filepath.Join(env.WorkDir, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/quorumlock/redlock/internal/testenv/session"
 )
 
-// snippet puts what is here in the place of what the page has.
+// snippet writes a block, with the addresses and folders of this test in place of the page's.
 func snippet(s *session.Session, page map[string]string, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: snippet NAME FILE")
@@ -45,13 +45,13 @@ func snippet(s *session.Session, page map[string]string, args []string) error {
 	return os.WriteFile(s.MkAbs(args[1]), []byte(strings.NewReplacer(here...).Replace(text)), mode)
 }
 
-// quoted is a word for a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // A crontab's time has five fields.
 var cronLine = regexp.MustCompile(`^((?:[-0-9*,/]+\s+){5})(\S.*)$`)
 
-// crontab takes one with lines that set variables, and one that says what to do when.
+// crontab accepts lines that set variables, and one line with a time and a command.
 func crontab(s *session.Session, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: crontab FILE SCRIPT")
@@ -63,7 +63,7 @@ func crontab(s *session.Session, args []string) error {
 		switch m := cronLine.FindStringSubmatch(line); {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case m == nil && regexp.MustCompile(`^[A-Z_]+=`).MatchString(line):
-			env = append(env, line) // the last of two counts
+			env = append(env, line) // the last assignment of a variable counts
 		case m == nil:
 			return fmt.Errorf("neither a variable nor five fields and a command: %s", line)
 		case command != "":
@@ -80,13 +80,14 @@ func crontab(s *session.Session, args []string) error {
 	return writeProgram(s, args[1], env, "/bin/sh", "-c", command)
 }
 
-// unit takes a service. systemd looks at it where there is one.
+// unit runs a service. systemd checks the file where it is installed.
 func unit(s *session.Session, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: unit FILE SCRIPT")
 	}
 	file := s.MkAbs(args[0])
-	// It tells of other units as well, and what it ignores in ours is no error to it.
+	// systemd-analyze reports on other units too. It reports unknown settings in ours, but still
+	// succeeds.
 	said, _ := exec.Command("systemd-analyze", "verify", file).CombinedOutput()
 	if strings.Contains(string(said), filepath.Base(file)) {
 		return fmt.Errorf("systemd-analyze: %s", said)
@@ -103,7 +104,7 @@ func unit(s *session.Session, args []string) error {
 				}
 			}
 		case "ExecStart":
-			argv = strings.Fields(value) // there are no quotes in it
+			argv = strings.Fields(value) // the value has no quotes
 		}
 	}
 	if len(argv) == 0 || !strings.HasPrefix(argv[0], "/") {
@@ -112,12 +113,12 @@ func unit(s *session.Session, args []string) error {
 	return writeProgram(s, args[1], env, argv...)
 }
 
-// container takes the last lines of a Dockerfile, and the environment as it is.
+// container runs the ENTRYPOINT and CMD of a Dockerfile, with the masters of this test.
 func container(s *session.Session, args []string) error {
 	return contained(s, args, "ENTRYPOINT", "CMD")
 }
 
-// cronjob takes the container of a CronJob of Kubernetes, in the same way.
+// cronjob runs the container of a Kubernetes CronJob in the same way.
 func cronjob(s *session.Session, args []string) error { return contained(s, args, "command:", "args:") }
 
 func contained(s *session.Session, args []string, names ...string) error {
@@ -139,8 +140,8 @@ func contained(s *session.Session, args []string, names ...string) error {
 	return writeProgram(s, args[1], []string{"PATH=" + s.Getenv("PATH"), masterlist.NodesVariable + "=" + s.Getenv(masterlist.NodesVariable)}, argv...)
 }
 
-// writeProgram writes a script that starts something in an environment of its own, and
-// in the folder it is started in, which is its HOME.
+// writeProgram writes a script that starts a program with its own environment. HOME is the folder
+// in which the script is started.
 func writeProgram(s *session.Session, file string, env []string, argv ...string) error {
 	line := `exec env -i HOME="$PWD" GORACE=atexit_sleep_ms=0`
 	for _, word := range append(env, argv...) {
@@ -149,7 +150,7 @@ func writeProgram(s *session.Session, file string, env []string, argv ...string)
 	return os.WriteFile(s.MkAbs(file), []byte(line+"\n"), 0o700)
 }
 
-// sample takes apart what a session shows.
+// sample separates the commands of a session from their output.
 func sample(s *session.Session, page map[string]string, args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: sample NAME")
@@ -169,7 +170,7 @@ func sample(s *session.Session, page map[string]string, args []string) error {
 	return errors.Join(err, os.WriteFile(s.MkAbs(args[0]+".want"), []byte(output), 0o600))
 }
 
-// What another run shows otherwise.
+// These parts differ from run to run.
 var (
 	varying  = regexp.MustCompile(`127\.0\.0\.1:\d+|\b[0-9a-f]{8}\b|[+-]?\d+\.\d[\d.]*|\b\d{4,}\b|\b(\d+(ms|s|m|h|d))+\b`)
 	question = regexp.MustCompile(`(?m)^.*Type yes.*$`)
@@ -197,8 +198,8 @@ func durable(s *session.Session, args []string) error {
 	})
 }
 
-// ledger is what a lock protects: it keeps the highest token, and notes what it is sent in
-// ledger.log.
+// ledger is the resource that a lock protects. It keeps the highest token, and writes what became
+// of each request to ledger.log.
 func ledger(s *session.Session, args []string) error {
 	if len(args) != 0 {
 		return errors.New("usage: ledger")

@@ -31,19 +31,19 @@ import (
 
 var lossTimes = flag.Int("loss.times", 4, "how `often` TestLossEndsTheCommandBeforeUntil loses a lock in each way")
 
-// lossAtOnce is how many locks are lost at a time: more than most machines that run tests
-// have processors, so that redlock has to do it beside others.
+// lossAtOnce is how many locks are lost at a time. Most machines that run tests have fewer
+// processors, so redlock must compete with other processes.
 const lossAtOnce = 4
 
 // loss is a lock that was lost while a command ran under it.
 type loss struct {
-	until time.Time // as redlock had it at the end
-	last  time.Time // when the command executed its last instruction, almost
-	rival time.Time // when somebody else had the lock; zero: nobody tried
+	until time.Time // the end of validity that redlock reported last
+	last  time.Time // when the command executed almost its last instruction
+	rival time.Time // when another client had the lock; zero if none tried
 	said  diary     // by redlock
 }
 
-// diary is what was written, and when.
+// diary has what was written, and when.
 type diary struct{ strings.Builder }
 
 func (d *diary) Write(text []byte) (int, error) {
@@ -51,9 +51,9 @@ func (d *diary) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// A majority of masters goes at any moment, and the last instruction of the command, and of
-// what it has started, comes before the validity of its lock ends: whether the masters die or
-// are cut off, and whether SIGTERM is heeded or not. Nobody else has had the lock by then.
+// A majority of masters is lost at a random moment. The last instruction of the command, and of its
+// children, must come before the validity of the lock ends, whether the masters die or are cut off,
+// and whether SIGTERM is heeded or not. No other client has had the lock by then.
 func TestLossEndsTheCommandBeforeUntil(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves out what needs redis-server")
@@ -119,8 +119,8 @@ func loseToDeath(ctx context.Context, dir, line string) (*loss, error) {
 	return l, err
 }
 
-// loseToRival cuts the holder off from a majority of the masters, which somebody else
-// reaches who wants the lock.
+// loseToRival cuts the holder off from a majority of the masters. Another client reaches them, and
+// wants the lock.
 func loseToRival(ctx context.Context, dir, line string) (*loss, error) {
 	l := new(loss)
 	masters, err := redisserver.Launch(5)
@@ -159,7 +159,8 @@ func loseToRival(ctx context.Context, dir, line string) (*loss, error) {
 	return l, errors.Join(err, g.Wait())
 }
 
-// first tries over and over, and not in the queue, which would wait longer than it must.
+// first tries to acquire over and over. It does not queue, because a waiter would get the lock
+// later.
 func first(ctx context.Context, r *redlock.Redlock) (time.Time, error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -182,7 +183,7 @@ const (
 	lossTTL = 2 * time.Second
 )
 
-// hold runs a command under a lock that goes at some moment between two of its renewals.
+// hold runs a command under a lock, and loses the lock at a random moment between two renewals.
 func (l *loss) hold(ctx context.Context, dir, line string, urls []string, lose func() error) error {
 	beat, started := filepath.Join(dir, "beat"), filepath.Join(dir, "started")
 	cmd := exec.CommandContext(ctx, "redlock", "run", "--ttl", lossTTL.String(), "--kill-grace", "600ms",
@@ -200,7 +201,7 @@ func (l *loss) hold(ctx context.Context, dir, line string, urls []string, lose f
 	if lost != nil {
 		_ = cmd.Process.Kill()
 	}
-	_ = cmd.Wait() // how it ended is in ProcessState
+	_ = cmd.Wait() // ProcessState has the result
 	if lost != nil {
 		return fmt.Errorf("%w\n%s", lost, &l.said)
 	}

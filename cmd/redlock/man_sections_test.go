@@ -37,7 +37,7 @@ var files = []clitest.Entry{
 	{Term: masterlist.SystemNodes, Text: "The masters of all users of the host, if there is none of these.", Commands: atMasters},
 }
 
-// Each variable that the command knows is in its manual, as is each file.
+// The manual describes each environment variable and each file of the command.
 func TestManualTellsOfTheEnvironment(t *testing.T) {
 	page, err := manual.ReadFile("man/redlock-run.1")
 	require.NoError(t, err)

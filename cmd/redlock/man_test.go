@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/internal/cli/clitest"
 )
 
-// The pages are those of the commands as they are.
+// The manual pages are those of the current commands.
 func TestManualPagesAreOfThisVersion(t *testing.T) {
 	clitest.ManualIsOf(t, newRoot(), manual, environment, files)
 }
@@ -37,7 +37,7 @@ func TestManIsWrittenIntoAFolder(t *testing.T) {
 	}
 }
 
-// Completion scripts are cobra's.
+// cobra writes the completion scripts.
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		code, stdout, stderr := clitest.Run(t, t.Context(), newRoot(), "completion", shell)

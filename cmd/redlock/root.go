@@ -12,11 +12,11 @@ import (
 	"github.com/quorumlock/redlock/internal/cli"
 )
 
-// version is that of a release, set by the linker (-X main.version=v1.2.3).
+// version is the version of a release, set by the linker (-X main.version=v1.2.3).
 var version string
 
-// A test makes the pages of the commands (go test ./cmd/redlock -run Manual -update), so that
-// what makes them is not part of the program.
+// A test generates the manual pages (go test ./cmd/redlock -run Manual -update), so the program
+// does not contain the generator.
 //
 //go:embed man/*.1
 var manual embed.FS
@@ -47,7 +47,7 @@ agrees on: they outlive the loss of any minority of the masters.`,
 	return cli.Program(root, version, manual)
 }
 
-// knownCommand says where the commands are that show a quorum at work.
+// knownCommand refuses an unknown command. It refers demo and sim to redlock-lab.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) > 0 && (args[0] == "demo" || args[0] == "sim") {
 		return cli.Usagef("no command %q, it is one of redlock-lab (see redlock-lab --help)", args[0])

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Duration is the value of a flag as flock(1) and timeout(1) take it, a number of seconds,
-// or as Go does.
+// Duration is the value of a flag: a number of seconds, as flock(1) and timeout(1) take it, or a
+// duration as Go writes it.
 type Duration time.Duration
 
 func (d *Duration) Set(s string) error {

@@ -77,7 +77,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	return ExitFailed
 }
 
-// KnownCommand is reached with an argument only if the argument names no command.
+// KnownCommand refuses any argument. cobra calls it with one only if the argument names no command.
 func KnownCommand(root *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -92,8 +92,8 @@ func KnownCommand(root *cobra.Command, args []string) error {
 	return Usagef("no command %q%s (see %s --help)", args[0], hint, root.Name())
 }
 
-// knownTopic refuses a topic to which cobra's help answers with the help of the root, or of the
-// command before an unknown word.
+// knownTopic refuses a topic that cobra does not know. cobra would show the help of the root, or of
+// the command before an unknown word.
 func knownTopic(help *cobra.Command, args []string) error {
 	if _, unknown, err := help.Root().Find(args); err != nil || len(unknown) > 0 {
 		return Usagef("no help for %q (see %s --help)", strings.Join(args, " "), help.Root().Name())

@@ -16,8 +16,8 @@ func Usagef(format string, args ...any) error {
 	return &UsageError{fmt.Errorf(format, args...)}
 }
 
-// NoArguments does not quote the argument that it refuses: where --nodes was forgotten, that is
-// a URL with a password.
+// NoArguments refuses any argument. It does not quote it: if --nodes was forgotten, it is a URL
+// with a password.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no arguments but flags (see %s --help)", cmd.Name(), cmd.CommandPath())

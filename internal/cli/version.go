@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versionOf returns the version of a build in a word. release is that of a release; a build that
-// is none has the version that Go knows, of the module or the checkout.
+// versionOf returns the version of a build in a word. release is the version of a release. If it is
+// empty, the result is the version that Go knows, of the module or the checkout.
 func versionOf(release string, info *debug.BuildInfo) string {
 	switch {
 	case release != "":
@@ -36,7 +36,7 @@ func newVersion(release string) *cobra.Command {
 	}
 }
 
-// printVersion leaves out what the build does not know.
+// printVersion prints what is known about a build, and leaves out the rest.
 func printVersion(w io.Writer, name, release string, info *debug.BuildInfo) error {
 	settings := map[string]string{}
 	for _, s := range info.Settings {

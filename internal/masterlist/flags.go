@@ -1,4 +1,4 @@
-// Package masterlist finds the masters of a command: in its flags, in the environment, or in a file.
+// Package masterlist finds the masters of a command in its flags, in the environment, or in a file.
 package masterlist
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Flags is how a command finds its masters, and what their keys begin with.
+// Flags are the flags that list a command's masters and give the prefix of their keys.
 type Flags struct {
 	nodes    URLs
 	file     string
 	Prefix   string
-	set      *pflag.FlagSet // that they are flags of
-	Warnings io.Writer      // nil: nobody wants any
-	listed   *List          // nil: not yet
+	set      *pflag.FlagSet // the command's flags
+	Warnings io.Writer      // receives warnings about the list; nil discards them
+	listed   *List          // nil until the list is read
 }
 
 // Register adds the flags to those of a command.
@@ -33,9 +33,9 @@ func (c *Flags) Register(set *pflag.FlagSet) {
 	set.StringVar(&c.Prefix, "prefix", "", "what the key begins with on the masters, for\na user who may touch no others")
 }
 
-// masters are listed once: what there is to say of the list is said once. The end of ctx ends
-// it, as a file can block for as long as it likes: a named pipe without a writer, or one on a
-// server that hangs. What blocks is left behind then.
+// masters reads the list once, and warns about it once. It returns when ctx ends, because a file
+// can block for ever: a named pipe without a writer, or a file on a server that hangs. The
+// goroutine that reads it is then left behind.
 func (c *Flags) masters(ctx context.Context) (list *List, err error) {
 	if c.listed != nil {
 		return c.listed, nil
@@ -61,8 +61,8 @@ func (c *Flags) masters(ctx context.Context) (list *List, err error) {
 	return list, nil
 }
 
-// Open makes a Redlock for these masters. It contacts nobody, so each of its errors is a
-// usage error, but for the end of ctx.
+// Open makes a Redlock for these masters. It contacts no server, so each of its errors is a usage
+// error, except the end of ctx.
 func (c *Flags) Open(ctx context.Context, cfg redlock.Config) (*redlock.Redlock, error) {
 	list, err := c.masters(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Flags) Open(ctx context.Context, cfg redlock.Config) (*redlock.Redlock,
 	return r, nil
 }
 
-// Clients are one for each master, as a Redlock has them.
+// Clients returns a client for each master, with the options that a Redlock would use.
 func (c *Flags) Clients(ctx context.Context, patience time.Duration) (all []*redis.Client, err error) {
 	list, err := c.masters(ctx)
 	if err != nil {
@@ -94,22 +94,22 @@ func (c *Flags) Clients(ctx context.Context, patience time.Duration) (all []*red
 	return all, nil
 }
 
-// NodeTimeout is longer than the library's default: a first connection over a
-// long way, or a busy machine, must not make a master look dead to somebody who
-// sees the lock for the first time. It slows nothing down, as a decision does not
-// wait for the last node.
+// NodeTimeout is longer than the library's default: a first connection over a long distance, or a
+// busy machine, must not make a master look dead to a user who sees the lock for the first time. It
+// slows nothing down, because a decision does not wait for the last node.
 const NodeTimeout = time.Second
 
-// parting is how long masters that have not answered yet may keep us when all is decided. What
-// they were sent reaches them without us; what they were not is left to its ttl.
+// parting is how long silent masters may delay the end of a command after the decision. Commands
+// that were sent to them arrive without us. A deletion that was not sent is left to the key's ttl.
 const parting = 200 * time.Millisecond
 
-// Leave closes locks, for as long as parting. All that then goes on ends with the process.
+// Leave closes locks, and returns after parting at the latest. What still goes on then ends with
+// the process.
 func Leave(locks *redlock.Redlock) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = locks.Close() // it fails where there is nobody to tell
+		_ = locks.Close() // nobody is left to report its error to
 	}()
 	select {
 	case <-closed:

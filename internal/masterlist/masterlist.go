@@ -17,7 +17,7 @@ import (
 	"github.com/quorumlock/redlock/internal/plain"
 )
 
-// Variables that list masters, as --nodes and --nodes-file do.
+// Environment variables that list masters, as --nodes and --nodes-file do.
 const (
 	NodesVariable     = "REDLOCK_NODES"
 	NodesFileVariable = "REDLOCK_NODES_FILE"
@@ -26,20 +26,19 @@ const (
 // SystemNodes lists the masters of all users of a host.
 const SystemNodes = "/etc/redlock/nodes"
 
-// SystemFile is where it is; tests have another.
+// SystemFile is the file that is read for SystemNodes; tests use another.
 var SystemFile = SystemNodes
 
-// List is the masters' URLs, and where they are from.
+// List has the masters' URLs, and their source.
 type List struct {
 	source  string // a flag, a variable or a file
 	urls    []string
-	places  []string // in the source, one for each URL
-	exposed string   // why others may learn the passwords; empty: there is nothing to say
+	places  []string // where each URL stands in the source
+	exposed string   // warns that others may learn the passwords; empty if they may not
 }
 
-// list finds the masters: in --nodes or --nodes-file, or else in the variables, or else in
-// the user's or the system's file. An empty variable is as none. Each error is a usage
-// error.
+// list finds the masters in --nodes or --nodes-file, or else in the variables, or else in the
+// user's or the system's file. An empty variable counts as not set. Each error is a usage error.
 func (c *Flags) list() (*List, error) {
 	named := c.set.Changed("nodes-file")
 	switch {
@@ -61,7 +60,7 @@ func (c *Flags) list() (*List, error) {
 		return listIn(file)
 	}
 	files := []string{SystemFile}
-	if folder, err := os.UserConfigDir(); err == nil { // else there is no home
+	if folder, err := os.UserConfigDir(); err == nil { // otherwise there is no home folder
 		files = append([]string{filepath.Join(folder, "redlock", "nodes")}, files...)
 	}
 	for _, file := range files {
@@ -82,7 +81,7 @@ func Of(source string, urls []string) *List {
 	return l
 }
 
-// comment is what a line of a file may end with. A # within a URL begins none.
+// comment matches a comment at the end of a line. A # within a URL does not begin one.
 var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)#.*`) })
 
 // listIn reads a file with one URL in a line.
@@ -107,8 +106,8 @@ func listIn(file string) (*List, error) {
 	return l, nil
 }
 
-// exposed says that others than the file's owner can read or change its passwords. A
-// system's file may be readable to a group.
+// exposed warns if others than the file's owner can read or change its passwords. A group may read
+// the system's file.
 func exposed(file string, urls []string) string {
 	password := false
 	for _, u := range urls {
@@ -132,11 +131,11 @@ func exposed(file string, urls []string) string {
 	return fmt.Sprintf("%s contains passwords, and its mode %04o lets others read or change it: chmod 600", file, mode)
 }
 
-// place is how redlock.Open calls a URL.
+// place matches the name that redlock.Open gives a URL.
 var place = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`urls\[(\d+)\]`) })
 
-// Wrong is an error of redlock.Open, which asks no server: every one is about what it was
-// given. It names a URL by its place and never quotes it.
+// Wrong turns an error of redlock.Open into a usage error: Open asks no server, so each of its
+// errors is about its arguments. It names a URL by its place and never quotes it.
 func (l *List) Wrong(err error) error {
 	text := place().ReplaceAllStringFunc(strings.TrimPrefix(err.Error(), "redlock: "), func(match string) string {
 		i, err := strconv.Atoi(place().FindStringSubmatch(match)[1])

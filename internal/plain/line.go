@@ -39,7 +39,7 @@ var (
 	})
 )
 
-// Printable replaces the characters by which a server's words could drive the terminal.
+// Printable replaces the characters with which a server's text could drive the terminal.
 func Printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsPrint(c) {
@@ -49,7 +49,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Reason returns err without what was done to which file.
+// Reason returns err without the operation and the file that it names.
 func Reason(err error) error {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return path.Err

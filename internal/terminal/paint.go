@@ -7,7 +7,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Painter colours text, if it is true.
+// Painter colours text if it is true.
 type Painter bool
 
 type Colour string
@@ -27,22 +27,22 @@ func (p Painter) Paint(c Colour, s string) string {
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
-// For is the painter for w.
+// For returns the painter for w.
 func For(w io.Writer) Painter { return Painter(colourful(w, os.Getenv)) }
 
-// colourful reports that w is a terminal whose user has nothing against colours
+// colourful reports whether w is a terminal whose user has nothing against colours
 // (https://no-color.org).
 func colourful(w io.Writer, getenv func(string) string) bool {
 	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && Is(w)
 }
 
-// Is reports whether w is one.
+// Is reports whether w is a terminal.
 func Is(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// ColumnsOf is the width of the terminal w as it is now, or columns if it has none.
+// ColumnsOf returns the current width of the terminal w, or Columns if w is not a terminal.
 func ColumnsOf(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

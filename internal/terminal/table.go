@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Table has a row for each node. The name of a node gets the width that the columns leave. A name
-// that is longer goes on in the lines below, as two that are cut may look the same.
+// Table has a row for each node. The names of the nodes get the width that the columns leave. A
+// longer name goes on in the lines below, because two names that are cut may look the same.
 type Table struct {
 	Indent  string
 	Columns []Column
@@ -14,11 +14,11 @@ type Table struct {
 	Rows    []Row
 }
 
-// Column is a column after that of the names.
+// Column is a column to the right of the names.
 type Column struct {
 	Head  string
-	Right bool // aligned
-	Least int  // the width
+	Right bool // aligned to the right
+	Least int  // the least width
 }
 
 type Row struct {
@@ -29,10 +29,10 @@ type Row struct {
 
 type Cell struct {
 	Text string
-	Tint Colour // empty: none
+	Tint Colour // empty for no colour
 }
 
-// leastName is the width of a name, if it is longer, however wide the columns are.
+// leastName is the width that long names keep, however wide the columns are.
 const leastName = 8
 
 // Show returns the table as text.

@@ -1,5 +1,5 @@
-// Package terminal makes text for people: tables, widths and colours. It knows whether somebody
-// sees it on a terminal.
+// Package terminal formats text for people: tables, widths and colours. It also reports whether a
+// writer is a terminal.
 package terminal
 
 import (
@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// Columns is the width of the narrowest terminal in use. Nothing that is
-	// printed is wider, so that no terminal breaks a row of a table.
+	// Columns is the width of the narrowest terminal in use. Nothing printed is wider, so that no
+	// terminal breaks a row of a table.
 	Columns = 80
 	Indent  = "   "
 	Gap     = "  "
@@ -23,7 +23,7 @@ func Width(s string) int { return utf8.RuneCountInString(s) }
 func pad(s string, to int) string     { return s + strings.Repeat(" ", max(0, to-Width(s))) }
 func padLeft(s string, to int) string { return strings.Repeat(" ", max(0, to-Width(s))) + s }
 
-// Cut leaves out what does not fit, and shows that it did.
+// Cut shortens s to the width, and marks where it did.
 func Cut(s string, to int) string {
 	const mark = "..."
 	if Width(s) <= to {
@@ -32,7 +32,8 @@ func Cut(s string, to int) string {
 	return string([]rune(s)[:max(0, to-len(mark))]) + mark[:max(0, min(to, len(mark)))]
 }
 
-// Hang breaks a cell that is too wide into lines of its column, which begins at.
+// Hang breaks a cell that is too wide into lines of its column. at is where the column begins, and
+// to is its width.
 func Hang(s string, at, to int) string {
 	var lines []string
 	for _, word := range strings.Fields(s) {
@@ -46,8 +47,8 @@ func Hang(s string, at, to int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", at))
 }
 
-// Wrap breaks text at spaces so that with its indentation it fits. A word that is
-// too long stays whole: it can then be copied.
+// Wrap breaks text at spaces so that it fits with its indentation. A word that is too long stays
+// whole, so that it can be copied.
 func Wrap(s, indent string) string {
 	var b strings.Builder
 	for paragraph := range strings.SplitSeq(s, "\n") {
@@ -70,7 +71,7 @@ func Wrap(s, indent string) string {
 
 func Capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Brief is a duration in its two largest units, or in days.
+// Brief formats a duration in its two largest units, or in days.
 func Brief(d time.Duration) string {
 	d = d.Round(time.Second)
 	days, hours, minutes, seconds := d/(24*time.Hour), d/time.Hour%24, d/time.Minute%60, d/time.Second%60

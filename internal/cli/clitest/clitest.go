@@ -1,5 +1,5 @@
-// Package clitest helps to test commands of package cli: it runs command lines in the process of a
-// test, and knows what every command promises.
+// Package clitest helps to test commands of package cli. It runs command lines in the process of a
+// test, and checks what every command promises.
 package clitest
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/quorumlock/redlock/internal/terminal"
 )
 
-// NothingLeft waits until no goroutine is left but those to ignore. A process ends without
-// waiting for a hung master; in a test, what waits for it ends by the client's timeouts.
+// NothingLeft waits until no goroutine is left but the ignored ones. A process ends without waiting
+// for a hung master. In a test, goroutines that wait for it end by the client's timeouts.
 func NothingLeft(t *testing.T, ignore ...goleak.Option) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); goleak.Find(ignore...) != nil && time.Now().Before(deadline); {
@@ -38,7 +38,7 @@ func Run(t *testing.T, ctx context.Context, root *cobra.Command, args ...string)
 	return code, out.String(), errs.String()
 }
 
-// AssertOneLine checks what a failed command has written to stderr.
+// AssertOneLine checks that a failed command has written one line to stderr.
 func AssertOneLine(t *testing.T, stderr string) {
 	t.Helper()
 	assert.Equal(t, 1, strings.Count(stderr, "\n"), "want one line, got %q", stderr)
@@ -47,7 +47,7 @@ func AssertOneLine(t *testing.T, stderr string) {
 	assert.NotContains(t, stderr, "Usage:")
 }
 
-// Program is redlock with these subcommands.
+// Program returns redlock with these subcommands.
 func Program(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{Use: "redlock"}
 	root.AddCommand(commands...)
@@ -63,7 +63,7 @@ func AssertFits(t *testing.T, out string) {
 	}
 }
 
-// Escapes matches what colours text.
+// Escapes matches the codes that colour text.
 var Escapes = regexp.MustCompile("\x1b\\[[0-9]+m")
 
 // FullDisk is a writer that always fails.

@@ -21,14 +21,14 @@ import (
 
 var update = flag.Bool("update", false, "write the manual pages")
 
-// Entry is one of a list in a manual page.
+// Entry is an entry of a list in a manual page.
 type Entry struct {
 	Term, Text string
-	Commands   []string // whose pages have it
+	Commands   []string // those whose pages have it
 }
 
-// ManualIsOf checks that the pages in the folder man are those of a program's commands as they
-// are. With -update it writes them.
+// ManualIsOf checks that the folder man has the current pages of a program's commands. With -update
+// it writes them.
 func ManualIsOf(t *testing.T, root *cobra.Command, manual fs.FS, environment, files []Entry) {
 	t.Helper()
 	root.DisableAutoGenTag = true
@@ -79,8 +79,8 @@ var (
 	statusParagraph = regexp.MustCompile(`(?s)\n\n(The exit status is .*?)(\n\n|\z)`)
 )
 
-// manualSections takes the exit status out of a command's description, and returns the rest of
-// that and the sections EXIT STATUS, ENVIRONMENT and FILES.
+// manualSections takes the exit status out of a command's description. It returns the rest of the
+// description, and the sections EXIT STATUS, ENVIRONMENT and FILES.
 func manualSections(cmd *cobra.Command, environment, files []Entry) (description, sections string) {
 	description = cmd.Long
 	if description == "" {

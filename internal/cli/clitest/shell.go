@@ -19,18 +19,18 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// Shell is where a test types commands: masters are in its environment.
+// Shell is where a test types commands. Its environment lists the masters.
 type Shell struct {
 	*testing.T
 	command func() *cobra.Command // the subcommand that is typed
 	Masters *redlocktest.Masters
-	Said    func(text string) // is called with what a command writes to stderr; nil: nobody is
+	Said    func(text string) // called with everything that a command writes to stderr; may be nil
 }
 
-// Saying is a writer that passes on what was written to Said as well.
+// Saying is a writer that also passes to Said what is written.
 type Saying struct {
 	io.Writer
-	Said func(string) // nil: nobody is told
+	Said func(string) // may be nil
 }
 
 func (s Saying) Write(p []byte) (int, error) {
@@ -40,14 +40,14 @@ func (s Saying) Write(p []byte) (int, error) {
 	return s.Writer.Write(p)
 }
 
-// NewShell starts masters in memory.
+// NewShell starts masters in memory, and lists them in the environment.
 func NewShell(t *testing.T, command func() *cobra.Command, masters int) *Shell {
 	s := &Shell{T: t, command: command, Masters: redlocktest.Start(t, masters)}
 	t.Setenv(masterlist.NodesVariable, strings.Join(s.Masters.URLs(), ","))
 	return s
 }
 
-// Types runs a command. Nothing that it started still runs.
+// Types runs a command. When it returns, nothing that the command started still runs.
 func (s *Shell) Types(args ...string) (code int, stdout, stderr string) {
 	s.Helper()
 	var out, errs bytes.Buffer
@@ -60,7 +60,8 @@ func (s *Shell) Types(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// Lays puts values under a key: a letter is one, - none, T a list.
+// Lays stores values under a key, one on each master: a letter stores its Value, - nothing, T a
+// list.
 func (s *Shell) Lays(key, values string) {
 	s.Helper()
 	for i, v := range values {
@@ -78,10 +79,10 @@ func (s *Shell) Lays(key, values string) {
 	}
 }
 
-// Value is a lock's that a test finds again.
+// Value returns a lock's value that a test can recognize.
 func Value(letter string) string { return letter + "5ec4e70-0000-4000-8000-000000000000" }
 
-// Named is how Value is shown.
+// Named returns the name under which Value is shown.
 func Named(letter string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(Value(letter))))[:8] }
 
 // Has returns the masters that have the key.

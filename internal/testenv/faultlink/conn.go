@@ -44,14 +44,14 @@ type Options struct {
 	Server net.Conn // the server's socket; nil if it is in-process
 
 	// Whole returns how many bytes at the start of b are whole messages, and whether the rest
-	// cannot become one, which ends the connection. A request is what comes until only whole
-	// messages have come. nil: it is what comes in one piece.
+	// cannot become one, which ends the connection. A request ends where all bytes so far are whole
+	// messages. If Whole is nil, each piece that arrives is a request.
 	Whole func(b []byte) (n int, bad bool)
 
-	// Ask is called for each request, which it decides the fate of.
+	// Ask decides the fate of each request. If Ask is nil, all pass.
 	Ask func(request []byte) Fate
 
-	// Delay returns how long everything takes that is sent now, in addition to the path.
+	// Delay returns how long something sent now takes, in addition to the path's delay.
 	Delay func(Direction) time.Duration
 }
 
@@ -109,7 +109,7 @@ func (c *Conn) Cut() {
 	c.replies.close()
 }
 
-// release ends the part of one holder.
+// release removes one holder. The last one ends the connection.
 func (c *Conn) release() {
 	if c.holders.Add(-1) > 0 {
 		return
@@ -210,8 +210,8 @@ func (c *Conn) Severed() <-chan struct{} { return c.requests.closed }
 // Mute reports whether replies are lost.
 func (c *Conn) Mute() bool { return c.mute.Load() }
 
-// Reply sends a reply, which it keeps, on its way to the client, late in addition to all
-// delays, unless it is lost. It never blocks.
+// Reply sends a reply to the client, unless it is lost, and keeps the slice. late is added to all
+// other delays. It never blocks.
 func (c *Conn) Reply(reply []byte, late time.Duration) {
 	if c.Mute() {
 		return

@@ -17,8 +17,8 @@ func (m *Master) JumpClock(d time.Duration) {
 	m.stepped += d
 }
 
-// tell is a miniredis hook that answers TIME after JumpClock, which miniredis does not know
-// of.
+// tell is a miniredis hook. It refuses commands after RefuseCommands. It answers TIME after
+// JumpClock, which miniredis does not know of.
 func (m *Master) tell(p *server.Peer, command string, args ...string) (done bool) {
 	if m.refuse(p) {
 		return true
@@ -45,7 +45,7 @@ func (m *Master) tell(p *server.Peer, command string, args ...string) (done bool
 	return true
 }
 
-// queued removes a connection on which a transaction had begun.
+// queued forgets a connection on which a transaction had begun.
 func (m *Master) queued(p *server.Peer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -80,7 +80,7 @@ func (m *Master) fate(request []byte) faultlink.Fate {
 	return faultlink.LoseReply
 }
 
-// delay returns how long what is sent now takes, in addition to its path.
+// delay returns how long something sent now takes, in addition to the delay of its path.
 func (m *Master) delay(d faultlink.Direction) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
-// asked is a key and a number.
+// asked parses a key and a number.
 func asked(args []string) (key string, n int, err error) {
 	if len(args) != 2 {
 		return "", 0, errors.New("usage: KEY N")
@@ -41,7 +41,7 @@ func (s *Session) held(args []string) error {
 	return nil
 }
 
-// tickets are the scores of who waits in a queue; below are the times of who was woken.
+// tickets is the lowest score of a waiter in a queue. Lower scores are the times of woken clients.
 const tickets = "100000000000000"
 
 func (s *Session) waiting(args []string) error {
@@ -92,8 +92,8 @@ func (s *Session) tell(args []string) error {
 	return nil
 }
 
-// nothing lets fences stay, which outlive their locks for days, and so does the mark of a
-// master that a guard watches. What has gone because its ttl was over was left behind.
+// nothing ignores fences, which outlive their locks for days, and the identity record of a master
+// that a guard watches. A key that has expired was left behind.
 func (s *Session) nothing(args []string) error {
 	mayExpire := slices.Equal(args, []string{"-expired"})
 	if len(args) != 0 && !mayExpire {

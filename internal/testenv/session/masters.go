@@ -14,7 +14,8 @@ import (
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
-// masters is where -short leaves a script out: those before it need no server.
+// masters starts masters. With -short it skips the rest of the script; the words before it need no
+// server.
 func (s *Session) masters(args []string) error {
 	flags := flag.NewFlagSet("masters", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -70,7 +71,7 @@ func (s *Session) masters(args []string) error {
 	return nil
 }
 
-// OnEach does something to each of the masters in args.
+// OnEach calls do for each of the masters in args, until one call fails.
 func (s *Session) OnEach(args []string, do func(i int) error) error {
 	which, err := s.numbers(args)
 	for _, i := range which {
@@ -105,7 +106,7 @@ func (s *Session) heal(args []string) error {
 	return s.OnEach(args, func(i int) error { s.links[i].Resume(); return nil })
 }
 
-// answering are the masters that can be asked.
+// answering returns the masters that run and are not frozen.
 func (s *Session) answering() (which []int) {
 	for i, m := range s.Servers {
 		if m.PID() != 0 && !s.frozen[i] {

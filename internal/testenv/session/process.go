@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is a process of a script. What it prints goes to files and not through pipes:
-// a child that it leaves behind then keeps nobody waiting, and a script can read along.
+// program is a process of a script. It prints to files and not to pipes: a child that it leaves
+// behind then delays nobody, and a script can read along.
 type program struct {
 	cmd      *exec.Cmd
 	out, err string // files
@@ -37,7 +37,7 @@ func (p *program) running() bool {
 }
 
 func (p *program) kill() {
-	_ = p.cmd.Process.Kill() // fails only for one that has ended
+	_ = p.cmd.Process.Kill() // fails only for a process that has ended
 	<-p.done
 }
 
@@ -56,7 +56,7 @@ func (s *Session) start(args []string) (err error) {
 		return fmt.Errorf("%s still runs", name)
 	}
 	p := &program{out: s.MkAbs(name + ".out"), err: s.MkAbs(name + ".err"), done: make(chan struct{})}
-	var input *os.File // none: the null device
+	var input *os.File // nil is the null device
 	if n := len(args); n > 2 && args[n-2] == "<" {
 		if input, err = os.Open(s.MkAbs(args[n-1])); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (s *Session) start(args []string) (err error) {
 	}
 	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Dir, p.cmd.Env = s.MkAbs("."), s.env
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a job, as of a shell
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a job of its own, as in a shell
 	if input != nil {
 		p.cmd.Stdin = input
 	}
@@ -87,7 +87,7 @@ func (s *Session) start(args []string) (err error) {
 	s.programs[name] = p
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // how it ended is in ProcessState
+		_ = p.cmd.Wait() // ProcessState has the result
 	}()
 	return nil
 }
@@ -103,7 +103,7 @@ func (s *Session) ended(args []string) error {
 	select {
 	case <-p.done:
 	case <-time.After(Limit):
-		_ = p.cmd.Process.Signal(syscall.SIGABRT) // where it hangs
+		_ = p.cmd.Process.Signal(syscall.SIGABRT) // prints where it hangs
 		<-p.done
 		return fmt.Errorf("%s hangs\n%s", args[0], p.printed())
 	}
@@ -116,7 +116,7 @@ func (s *Session) ended(args []string) error {
 	return nil
 }
 
-// exitStatus is what a program exited with, or the signal that ended it.
+// exitStatus returns a program's exit status, or the name of the signal that ended it.
 func exitStatus(state *os.ProcessState) string {
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return unix.SignalName(w.Signal())
@@ -134,7 +134,7 @@ func (s *Session) exits(args []string) error {
 	return s.ended([]string{"last", args[0]})
 }
 
-// ours matches what our commands write to stderr.
+// ours matches a line that our commands write to stderr.
 var ours = regexp.MustCompile(`^redlock(-lab)?: `)
 
 func (s *Session) says(args []string) error {
@@ -174,7 +174,7 @@ func (s *Session) signal(args []string) error {
 	return syscall.Kill(pid, sig)
 }
 
-// pid is the number of a program, or of the process that has written it to a file.
+// pid returns the process id of a program, or the one that a process has written to a file.
 func (s *Session) pid(who string) (int, error) {
 	if p := s.programs[who]; p != nil {
 		if !p.running() {
@@ -207,7 +207,7 @@ func (s *Session) stopped(args []string) error {
 
 func (s *Session) gone(args []string) error { return s.until(args, "gone", over) }
 
-// over: nobody has asked yet for a zombie's status, but it does nothing any more.
+// over reports whether a process has ended. A zombie has, although nobody has asked for its status.
 func over(state byte) bool { return state == 0 || state == 'Z' || state == 'X' }
 
 func (s *Session) alive(args []string) error {
@@ -221,9 +221,9 @@ func (s *Session) alive(args []string) error {
 	return err
 }
 
-// processState is the letter that ps(1) shows for a process, 0 if there is none.
+// processState returns the letter that ps(1) shows for a process, or 0 if there is no such process.
 func processState(pid int) byte {
-	// Linux: after the name, which is in parentheses and may itself contain some.
+	// On Linux the letter follows the name, which is in parentheses and may itself contain some.
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if i := bytes.LastIndexByte(stat, ')'); err == nil && len(stat) > i+2 {
 		return stat[i+2]

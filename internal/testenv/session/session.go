@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package session runs scripts of testscript that are sessions at a shell, with real masters.
+// Package session runs testscript scripts that are sessions at a shell, with real masters.
 package session
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
-// Limit is longer than anything in a session takes on a loaded machine. Nothing that
-// works waits for it.
+// Limit is longer than anything in a session takes on a loaded machine. Nothing that works waits
+// for it.
 const Limit = time.Minute
 
-// Words is a language for scripts: what each word does with its arguments.
+// Words is a language for scripts. It has the function of each word.
 type Words map[string]func(*Session, []string) error
 
-// Shell has, beside the words of testscript,
+// Shell has these words, in addition to those of testscript:
 //
 //	masters N [-linked] [-tls] [-password WORD]
 //	                      start N masters, numbered from 1, for REDLOCK_NODES, and set
@@ -37,11 +37,11 @@ type Words map[string]func(*Session, []string) error
 //	freeze I…, thaw I…    stop their processes, let them go on
 //	cut I…, heal I…       hold back all that passes their proxies, pass it on
 //	held KEY N            wait until exactly N masters have the key
-//	waiting KEY N         wait until N stand in its queue on each master
+//	waiting KEY N         wait until N clients are in its queue on each master
 //	forget KEY I…         delete the key there
 //	tell I COMMAND…       send each master I (all: each) a Redis command, which must succeed
-//	nothing [-expired]    wait until no master has any key but fences; unless told, none
-//	                      may have been left to its ttl
+//	nothing [-expired]    wait until no master has any key but fences; without -expired, no
+//	                      key may have expired
 //	export NAME=VALUE…, unset NAME…
 //	                      change the environment of what is started afterwards
 //	start NAME PROGRAM… [< FILE]
@@ -51,9 +51,9 @@ type Words map[string]func(*Session, []string) error
 //	                      start and ended
 //	says PATTERN          stderr was one line, by redlock, without a password
 //	signal SIGNAL WHO     WHO is a NAME, or a file with a process's number
-//	stopped WHO, gone WHO wait until it is stopped, or is no more
-//	alive WHO             it is still there
-//	children WHO N        wait until it has N processes for children
+//	stopped WHO, gone WHO wait until it is stopped, or has ended
+//	alive WHO             it has not ended
+//	children WHO N        wait until it has N child processes
 //	await FILE [PATTERN]  wait until there is such a file, with such a text
 //
 // Each wait is for an event, and fails after a minute.
@@ -84,7 +84,7 @@ var Shell = Words{
 	"await":    (*Session).await,
 }
 
-// Run runs the scripts in a folder, which know these words. begin prepares each of them.
+// Run runs the scripts in a folder, in these languages. begin prepares each script.
 func Run(t *testing.T, folder string, begin func(*testscript.Env) error, languages ...Words) {
 	deadline := time.Now().Add(9 * Limit)
 	if limit, ok := t.Deadline(); ok && limit.Before(deadline) {
@@ -106,25 +106,25 @@ func Run(t *testing.T, folder string, begin func(*testscript.Env) error, languag
 	})
 }
 
-// Session is what a script has started.
+// Session has the masters and programs that a script has started.
 type Session struct {
 	*testscript.TestScript
 	t        testscript.T
 	env      []string
 	Servers  []*redisserver.Server
 	links    []*redisserver.Link // none, or one for each server
-	Admin    []*redis.Client     // around the links
+	Admin    []*redis.Client     // not through the links
 	frozen   []bool
 	programs map[string]*program
 }
 
 type sessionOf struct{}
 
-// Begin prepares a script for sessionWords.
+// Begin prepares a script for Shell.
 func Begin(env *testscript.Env) error {
 	env.Setenv("NO_COLOR", "1")
 	if os.Getenv("GORACE") == "" {
-		env.Setenv("GORACE", "atexit_sleep_ms=0") // else each program's end takes a second
+		env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each program's end takes a second
 	}
 	s := &Session{t: env.T(), env: slices.Clone(env.Vars), programs: map[string]*program{}}
 	env.Values[sessionOf{}] = s
@@ -132,8 +132,8 @@ func Begin(env *testscript.Env) error {
 	return nil
 }
 
-// end leaves no process behind, and says what those had printed that a failed script
-// did not wait for.
+// end leaves no process behind. It logs the output of the programs for which a failed script did
+// not wait.
 func (s *Session) end() {
 	for name, p := range s.programs {
 		how := "still runs"
@@ -152,7 +152,7 @@ func (s *Session) end() {
 	}
 }
 
-// scriptWord is a word of the scripts' language.
+// scriptWord adapts a word for testscript.
 func scriptWord(do func(*Session, []string) error) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg {
@@ -164,7 +164,7 @@ func scriptWord(do func(*Session, []string) error) func(*testscript.TestScript, 
 	}
 }
 
-// Eventually polls what there is no event for.
+// Eventually polls a condition for which there is no event. It fails after Limit.
 func Eventually(what string, holds func() bool) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -179,7 +179,7 @@ func Eventually(what string, holds func() bool) error {
 	return nil
 }
 
-// export is testscript's env for start and exits as well.
+// export sets variables as testscript's env does, but for start and exits too.
 func (s *Session) export(args []string) error {
 	for _, a := range args {
 		name, value, ok := strings.Cut(a, "=")
@@ -191,7 +191,7 @@ func (s *Session) export(args []string) error {
 	return nil
 }
 
-// Set sets a variable for what a script starts, by a word of testscript or of Shell.
+// Set sets a variable for all programs that a script starts, by a word of testscript or of Shell.
 func (s *Session) Set(name, value string) {
 	s.forgetenv(name)
 	s.env = append(s.env, name+"="+value)
@@ -210,7 +210,7 @@ func (s *Session) forgetenv(name string) {
 	s.env = slices.DeleteFunc(s.env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
-// numbers are those of masters, from 0.
+// numbers returns the indexes of the masters in args, from 0.
 func (s *Session) numbers(args []string) (which []int, err error) {
 	for _, a := range args {
 		i, err := strconv.Atoi(a)

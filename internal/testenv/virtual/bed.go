@@ -23,14 +23,13 @@ type Bed struct {
 	Redlock *redlock.Redlock // on all masters, with the test's configuration
 }
 
-// Key and TTL are what tests lock that say nothing else.
+// Key and TTL are what most tests lock, and for how long.
 const Key, TTL = "orders", 10 * time.Second
 
-// NodeTimeout is the Config.NodeTimeout that is in force in tests that set none.
+// NodeTimeout is the Config.NodeTimeout of tests that set none.
 const NodeTimeout = 200 * time.Millisecond
 
-// Run calls f in a bubble with n masters and a Redlock on clients with
-// go-redis' default options.
+// Run calls f in a bubble with n masters and a Redlock on clients with go-redis' default options.
 func Run(t *testing.T, n int, cfg redlock.Config, f func(b *Bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,12 +55,11 @@ func Took(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// Warm makes connections and has scripts cached, so that only the round trips that a test
-// is about take time.
+// Warm makes connections and caches scripts, so that only the round trips under test take time.
 func (b *Bed) Warm() {
 	b.Helper()
 	l := b.Acquire("warm up", time.Second)
-	b.Settle() // so that no node is left out
+	b.Settle() // so that no node lacks the lock
 	require.NoError(b, l.Extend(context.Background(), time.Second))
 	b.Settle()
 	require.NoError(b, l.Release(context.Background()))
@@ -94,15 +92,15 @@ func (b *Bed) Commands(i int) (sent []string) {
 	return sent
 }
 
-// Asked is Commands without those of a subscription.
+// Asked returns Commands without those of a subscription.
 func (b *Bed) Asked(i int) []string {
 	return slices.DeleteFunc(b.Commands(i), func(c string) bool { return c == "SUBSCRIBE" || c == "PING" })
 }
 
-// Settle waits until everything has ended that is under way and takes no time.
+// Settle waits until everything under way that takes no time has ended.
 func (b *Bed) Settle() { synctest.Wait() }
 
-// Stall hangs masters: they take requests and answer none until resumed.
+// Stall hangs masters: they accept requests and answer none until resumed.
 func (b *Bed) Stall(which ...int) {
 	for _, i := range which {
 		b.Masters.Master(i).Stall()

@@ -59,7 +59,7 @@ func (a *Movable) Break() {
 	a.to.Break()
 }
 
-// Silence lets nothing through on the connections that there are.
+// Silence holds everything on the open connections. New ones are not affected.
 func (a *Movable) Silence() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

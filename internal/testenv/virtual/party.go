@@ -16,8 +16,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Party is a Redlock on paths of its own, so that a test sees what it sends and can cut
-// it off.
+// Party is a Redlock on its own paths, so that a test sees its commands and can cut it off.
 type Party struct {
 	*redlock.Redlock
 	Bed   *Bed
@@ -40,8 +39,8 @@ func (b *Bed) NewParty(cfg redlock.Config) *Party {
 	r, err := redlock.New(nodes, cfg)
 	require.NoError(b, err)
 	b.Cleanup(func() {
-		// While go-redis shakes hands on a connection to listen on it holds a mutex, which
-		// Close waits for, and that stops the clock of a bubble.
+		// While go-redis shakes hands on a connection of a subscription, it holds a mutex. Close
+		// waits for that mutex, and that stops the clock of a bubble.
 		b.Delay(0, 0)
 		p.Revive()
 		time.Sleep(2 * time.Second)
@@ -75,7 +74,7 @@ type Waiter struct {
 	Err    error
 }
 
-// Wait has the party wait for the key.
+// Wait lets the party wait for the key.
 func (p *Party) Wait(key string, ttl time.Duration) *Waiter {
 	c, cancel := context.WithCancel(context.Background())
 	w := &Waiter{Party: p, Begun: time.Now(), Cancel: cancel, Done: make(chan struct{})}
@@ -97,7 +96,7 @@ func (w *Waiter) Hold() *redlock.Lock {
 	return w.Lock
 }
 
-// Finish has each waiter take the lock and release it, in the order in which they get it.
+// Finish lets each waiter take the lock and release it, in the order in which they get it.
 func Finish(b *Bed, queue ...*Waiter) {
 	b.Helper()
 	var all sync.WaitGroup
@@ -151,7 +150,7 @@ func (b *Bed) NoQueues() {
 	}
 }
 
-// ReadyParties makes n of them.
+// ReadyParties makes n ready parties.
 func (b *Bed) ReadyParties(n int, cfg redlock.Config) (all []*Party) {
 	b.Helper()
 	for range n {
@@ -160,7 +159,7 @@ func (b *Bed) ReadyParties(n int, cfg redlock.Config) (all []*Party) {
 	return all
 }
 
-// Hold has the party lock Key.
+// Hold lets the party lock Key.
 func (b *Bed) Hold(p *Party, ttl time.Duration) *redlock.Lock {
 	b.Helper()
 	l, err := p.TryAcquire(context.Background(), Key, ttl)
@@ -169,7 +168,7 @@ func (b *Bed) Hold(p *Party, ttl time.Duration) *redlock.Lock {
 	return l
 }
 
-// WaitInTurn has the parties wait for the key, one after the other.
+// WaitInTurn lets the parties wait for the key, one after the other.
 func (b *Bed) WaitInTurn(parties []*Party, key string, apart time.Duration) (queue []*Waiter) {
 	for _, p := range parties {
 		queue = append(queue, p.Wait(key, time.Hour))
@@ -178,7 +177,7 @@ func (b *Bed) WaitInTurn(parties []*Party, key string, apart time.Duration) (que
 	return queue
 }
 
-// Crash has a party's process end as it looks to the masters; its goroutines go on.
+// Crash makes a party's process look ended to the masters. Its goroutines go on.
 func (p *Party) Crash() {
 	for _, path := range p.Paths {
 		path.Refuse(true)
@@ -186,7 +185,7 @@ func (p *Party) Crash() {
 	}
 }
 
-// Hang cuts a party off, with connections that look alive.
+// Hang cuts a party off, and its connections still look alive.
 func (p *Party) Hang() {
 	for _, path := range p.Paths {
 		path.Hold(true, true)

@@ -46,7 +46,7 @@ func (b *Bed) Record(parties ...*Party) *Tape {
 	return t
 }
 
-// verb is what a command is for.
+// verb returns the purpose of a command.
 func verb(c []string) string {
 	if c[0] != "EVAL" && c[0] != "EVALSHA" {
 		return c[0]
@@ -89,7 +89,7 @@ func (t *Tape) Total() int {
 	return len(t.Sent)
 }
 
-// WithoutPings removes from counts what keeps connections alive.
+// WithoutPings removes from counts the commands that keep connections alive.
 func WithoutPings(counts map[string]map[string]int) map[string]map[string]int {
 	for p, c := range counts {
 		delete(c, "PING")

@@ -16,12 +16,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// minimalRights are what docs/operations.md asks for, with lock: as the prefix of
-// the keys. Commands that scripts call are checked as well. HELLO and AUTH are
-// open to everybody, and what else go-redis says in its handshake may fail.
+// minimalRights are those that docs/operations.md requires, with lock: as the prefix of the keys.
+// Commands that scripts call are checked too. Every user may run HELLO and AUTH. The other commands
+// of go-redis' handshake may fail.
 //
-// A user with wakingRights too is woken, and wakes. One with minimalRights alone tries after
-// pauses. On a Cluster they are shardRights.
+// A user that also has wakingRights is woken, and wakes others. A user with only minimalRights
+// tries after pauses. On a Cluster, shardRights take the place of wakingRights.
 var (
 	minimalRights = []string{"~lock:*", "~redlock:queued:*lock:*",
 		"+set", "+get", "+del", "+pttl", "+pexpire", "+evalsha", "+eval"}
@@ -33,7 +33,7 @@ var (
 
 const aclPassword = "open-sesame"
 
-// user is a line for redis.conf.
+// user returns a line for redis.conf.
 func user(name string, rights ...string) string {
 	return fmt.Sprintf("user %s on >%s resetkeys resetchannels -@all %s", name, aclPassword, strings.Join(rights, " "))
 }
@@ -44,9 +44,8 @@ func as(name string) func(*redis.Options) {
 
 var prefixed = redlock.Config{KeyPrefix: "lock:"}
 
-// An ACL user with exactly the rights that the docs list can do
-// everything: acquire, find it held, extend, renew, top up, release, with a full
-// and with an empty script cache.
+// An ACL user with exactly the rights in the docs can do everything: acquire, find a key held,
+// extend, renew, top up and release, with a full and with an empty script cache.
 func TestRealACLMinimalRights(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	for name, r := range map[string]*redlock.Redlock{
@@ -95,13 +94,13 @@ func (f *fleet) openAs(name string) *redlock.Redlock {
 	return r
 }
 
-// Each of the rights is needed: without it some operation is ErrNoQuorum that
-// names the refusal. It is never ErrHeld, ErrNotHeld or success.
+// Each right is needed: without it some operation returns ErrNoQuorum, which names the refusal. It
+// never returns ErrHeld, ErrNotHeld or success.
 func TestRealACLNeedsEachRight(t *testing.T) {
 	const (
 		noCommand = "NOPERM this user has no permissions to run the"
 		noKey     = "NOPERM this user has no permissions to access one of the keys"
-		inAScript = "can't run this command" // Redis 7.0 has no NOPERM for these
+		inAScript = "can't run this command" // Redis 7.0 does not reply NOPERM for these
 	)
 	cases := []struct {
 		right, fails, says string
@@ -138,7 +137,7 @@ func TestRealACLNeedsEachRight(t *testing.T) {
 		name := fmt.Sprintf("%s without %s", tc.fails, tc.right)
 		f.flushScripts()
 		if tc.right == "+evalsha" {
-			// The first time a script goes whole, by EVAL.
+			// The first call of a script sends its whole text, by EVAL.
 			l := f.acquire(r, "first", ttl)
 			require.NoError(t, l.Extend(f.ctx, time.Hour))
 			f.onAll("lock:first", l, f.all()...)
@@ -163,8 +162,7 @@ func TestRealACLNeedsEachRight(t *testing.T) {
 	}
 }
 
-// Beside that a database other than 0 needs +select, and a Cluster node
-// +cluster|slots.
+// A database other than 0 also needs +select, and a Cluster node +cluster|slots.
 func TestRealACLRightsForDatabasesAndClusters(t *testing.T) {
 	users := redisserver.ACL(
 		user("locker", minimalRights...),

@@ -13,8 +13,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// hasty is the default NodeTimeout, and far what a link takes each way that is slower
-// than that.
+// hasty is the default NodeTimeout. far is a one-way delay whose round trip takes longer.
 const (
 	hasty = 200 * time.Millisecond
 	far   = 150 * time.Millisecond
@@ -28,7 +27,7 @@ func farAway(links []*redisserver.Link) {
 	}
 }
 
-// cutOff has clients behind the links reach none of those masters.
+// cutOff stops the links, so that clients behind them do not reach those masters.
 func cutOff(links []*redisserver.Link) {
 	for _, l := range links {
 		l.Refuse()
@@ -36,15 +35,15 @@ func cutOff(links []*redisserver.Link) {
 	}
 }
 
-// servedBeside has three Redlocks take turns, two hundred each and more until a sick one
-// that waits for the same key has tried ten times meanwhile. The fleet's context ends the
-// test if they do not get them.
+// servedBeside lets three Redlocks take two hundred turns each. They go on until a sick Redlock
+// that waits for the same key has tried ten times meanwhile. If they are not served, the fleet's
+// context ends the test.
 func (f *fleet) servedBeside(links []*redisserver.Link, cfg redlock.Config) *waiting {
 	f.Helper()
 	const healthy, times, tries = 3, 200, 10
 	all := f.redlocks(healthy, cfg)
 	clients := f.through(links)
-	said := overhear("", clients)[0] // of the first master, which it reaches
+	said := overhear("", clients)[0] // of the first master, which the sick one reaches
 	cfg.NodeTimeout = hasty
 	sick := f.redlockOf(clients, cfg)
 	l := f.acquire(all[0], key, time.Hour)
@@ -82,7 +81,7 @@ func (f *fleet) servedBeside(links []*redisserver.Link, cfg redlock.Config) *wai
 	return w
 }
 
-// startLongFleet is startFleet for many turns on a loaded machine.
+// startLongFleet is startFleet for tests with many turns on a loaded machine.
 func startLongFleet(t *testing.T, n int) *fleet {
 	t.Helper()
 	f := startFleet(t, n)
@@ -92,7 +91,7 @@ func startLongFleet(t *testing.T, n int) *fleet {
 	return f
 }
 
-// answering are the masters that are alive.
+// answering returns the masters that are alive.
 func (f *fleet) answering() (which []int) {
 	for i, s := range f.servers {
 		if s.PID() != 0 {
@@ -102,7 +101,7 @@ func (f *fleet) answering() (which []int) {
 	return which
 }
 
-// busy has three Redlocks take turns until stop is called.
+// busy lets three Redlocks take turns until stop is called.
 func (f *fleet) busy(cfg redlock.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	var shared resource
@@ -127,8 +126,8 @@ func (f *fleet) busy(cfg redlock.Config) (stop func()) {
 	}
 }
 
-// A client whose links are slower than its NodeTimeout is granted the key too late, each
-// time. The others are served all the same.
+// A client whose links are slower than its NodeTimeout is granted the key too late every time. The
+// others are still served.
 func TestRealAcquireBesideAClientThatIsTooFarAway(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		for _, fair := range []bool{false, true} {
@@ -142,8 +141,8 @@ func TestRealAcquireBesideAClientThatIsTooFarAway(t *testing.T) {
 	}
 }
 
-// It gets its turn where it can win: with a NodeTimeout that is longer than a round trip,
-// beside others who are always there before it.
+// The same client gets its turn if it can win: with a NodeTimeout that is longer than a round trip,
+// beside clients that are always there before it.
 func TestRealAcquireOverSlowLinksHasItsTurns(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
@@ -156,9 +155,8 @@ func TestRealAcquireOverSlowLinksHasItsTurns(t *testing.T) {
 	}
 }
 
-// A client that reaches only a minority of the masters takes that minority in vain, each
-// time. The others are served all the same, and so is that client once it reaches a
-// majority.
+// A client that reaches only a minority of the masters takes that minority in vain every time. The
+// others are still served, and so is that client once it reaches a majority.
 func TestRealAcquireBesideAClientThatSeesAMinority(t *testing.T) {
 	for _, c := range []struct{ masters, dead, sees int }{
 		{5, 1, 2}, {4, 0, 2}, {3, 1, 1}, {2, 0, 1},

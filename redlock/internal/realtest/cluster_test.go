@@ -14,12 +14,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// clustered is a fleet of two plain masters and a Cluster that is the third
-// node, the first in the order of New.
+// clustered is a fleet of two plain masters and a Cluster. The Cluster is the third node, and the
+// first in the order of New.
 type clustered struct {
 	*fleet
 	cluster *redisserver.Cluster
-	client  *redis.ClusterClient // the test's own
+	client  *redis.ClusterClient // the test's own client
 }
 
 func startClustered(t *testing.T, shards int, opts ...redisserver.Option) *clustered {
@@ -35,7 +35,7 @@ func (c *clustered) redlock(cfg redlock.Config) *redlock.Redlock {
 	return c.redlockOf(append([]redis.UniversalClient{c.cluster.Client()}, c.clients()...), cfg)
 }
 
-// shard is the number of the key's master in the Cluster, as it was formed.
+// shard returns the index of the key's master in the Cluster, as it was formed.
 func (c *clustered) shard(key string) int {
 	c.Helper()
 	slot, err := c.client.ClusterKeySlot(c.ctx, key).Result()
@@ -49,7 +49,7 @@ func (c *clustered) shard(key string) int {
 	return n - 1
 }
 
-// keys are so many for each shard.
+// keys returns so many keys for each shard.
 func (c *clustered) keys(each int) (byShard [][]string) {
 	c.Helper()
 	byShard = make([][]string, len(c.cluster.Servers()))
@@ -73,14 +73,14 @@ func (c *clustered) goneEverywhere(key string) {
 	})
 }
 
-// vote is the Cluster's in the first round of an operation on a key.
+// vote returns the Cluster's vote in the first round of an operation on a key.
 func (c *clustered) vote(op, key string) quorum.Vote {
 	c.Helper()
 	return c.round(op, key).Nodes[0].Vote
 }
 
-// A Cluster is one node among three, whichever shard a key
-// is on, with a hash tag and without; a Cluster of one master too.
+// A Cluster is one node among three, whichever shard a key is on, with a hash tag and without. A
+// Cluster of one master is a node too.
 func TestRealAcquireOnACluster(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestRealAcquireOnACluster(t *testing.T) {
 	}
 }
 
-// A Cluster's vote counts: with it and one plain master there is a quorum, and
-// its refusal with another's is ErrHeld.
+// A Cluster's vote counts. With it and one plain master there is a quorum. If it and another node
+// refuse, the result is ErrHeld.
 func TestRealAcquireIsDecidedByACluster(t *testing.T) {
 	c := startClustered(t, 1)
 	r := c.redlock(redlock.Config{})
@@ -151,8 +151,8 @@ func TestRealAcquireIsDecidedByACluster(t *testing.T) {
 	assert.Equal(t, "somebody else's", c.client.Get(c.ctx, key).Val())
 }
 
-// The master of one shard is killed: for its keys the Cluster is a failed
-// minority, and after its return it takes part again.
+// The master of one shard is killed. For its keys the Cluster is a failed minority, until the
+// master returns.
 func TestRealAcquireWhileAShardIsKilled(t *testing.T) {
 	c := startClustered(t, 3, redisserver.Config("cluster-require-full-coverage no"))
 	r := c.redlock(redlock.Config{})
@@ -169,7 +169,7 @@ func TestRealAcquireWhileAShardIsKilled(t *testing.T) {
 		c.cycle(r, keys[1][0])
 		require.NoError(t, held.Extend(c.ctx, time.Hour))
 	}
-	// The other shards are reached all the same.
+	// The other shards are still reached.
 	for _, shard := range []int{0, 2} {
 		c.allGrantAgain(r, keys[shard][1])
 	}
@@ -184,8 +184,8 @@ func TestRealAcquireWhileAShardIsKilled(t *testing.T) {
 	}
 }
 
-// migrate moves the slot of a key, and the key if it is there, from the key's
-// master to the next one, as redis-cli --cluster reshard does.
+// migrate moves the slot of a key, with the key if it exists, from the key's master to the next
+// one, as redis-cli --cluster reshard does.
 func (c *clustered) migrate(key string) (to int) {
 	c.Helper()
 	servers := c.cluster.Servers()
@@ -211,9 +211,9 @@ func (c *clustered) migrate(key string) (to int) {
 	return to
 }
 
-// A slot moves between two shards to which a Redlock has pinned connections:
-// MOVED is not executed, so it is asked of the new master, and meanwhile the
-// other two nodes are a quorum. A lock that was held keeps its key.
+// A slot moves between two shards to which a Redlock has pinned connections. A command with the
+// reply MOVED was not executed, so it is sent to the new master. Meanwhile the other two nodes are
+// a quorum. A held lock keeps its key.
 func TestRealAcquireWhileASlotMoves(t *testing.T) {
 	c := startClustered(t, 3)
 	r, other := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
@@ -235,7 +235,7 @@ func TestRealAcquireWhileASlotMoves(t *testing.T) {
 	to := c.migrate(taken)
 	c.migrate(free)
 
-	c.cycle(r, free) // the first to hear MOVED
+	c.cycle(r, free) // the first to get MOVED
 	c.allGrantAgain(r, free)
 	c.goneEverywhere(free)
 	c.allGrantAgain(other, free)

@@ -12,8 +12,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// resource is protected by a lock. Its use fails if another holder is there. It has no guard
-// of its own.
+// resource is protected by a lock and has no mutex. Its use fails if another holder is there.
 type resource struct{ holders, uses int }
 
 // use acquires the lock and uses the resource, so many times.
@@ -37,8 +36,8 @@ func (r *resource) use(f *fleet, lock *redlock.Redlock, times int) error {
 	return nil
 }
 
-// Case 24: exclusion is asserted. 16 Redlocks with clients of their own, two
-// goroutines each, contend for one key on five masters.
+// Case 24: exclusion is asserted. 16 Redlocks, each with its own clients and two goroutines,
+// contend for one key on five masters.
 func TestRealAcquireUnderContention(t *testing.T) {
 	const redlocks, goroutines, times = 16, 2, 10
 	f := startFleet(t, 5)
@@ -57,8 +56,8 @@ func TestRealAcquireUnderContention(t *testing.T) {
 	f.gone(key, f.all()...)
 }
 
-// Cases 9 and 24: the same while two of the five are killed under the contenders. They stay
-// dead, so nobody forgets: the three that are left are in every later quorum.
+// Cases 9 and 24: two of the five masters are killed during the contention. They stay dead, so no
+// master forgets: the three that are left are in every later quorum.
 func TestRealAcquireUnderContentionAndCrashes(t *testing.T) {
 	const redlocks, times = 4, 25
 	f := startFleet(t, 5)

@@ -17,7 +17,7 @@ func (f *fleet) kill(which ...int) {
 	}
 }
 
-// restart has killed masters back, without memory.
+// restart restarts killed masters without memory.
 func (f *fleet) restart(which ...int) {
 	f.Helper()
 	for _, i := range which {
@@ -25,8 +25,8 @@ func (f *fleet) restart(which ...int) {
 	}
 }
 
-// SIGKILL of two of five: still grants, renews and releases. Case 9: a minority's
-// error is no failure.
+// After SIGKILL of two of five masters, locks are still granted, renewed and released. Case 9: a
+// minority's error is no failure.
 func TestRealAcquireWithTwoOfFiveKilled(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})
@@ -49,10 +49,10 @@ func TestRealAcquireWithTwoOfFiveKilled(t *testing.T) {
 	}
 }
 
-// SIGKILL of three: ErrNoQuorum, nothing of ours on the survivors, and everything
-// as before when they are back. The NodeTimeout is above what go-redis takes for
-// the five dials after which it tells of the first: a step that waited for that
-// would say "no answer" here.
+// After SIGKILL of three masters, operations return ErrNoQuorum and leave nothing on the survivors.
+// Everything works as before when the masters are back. go-redis dials five times before it reports
+// the first refused dial, and the NodeTimeout is longer than that. A step that waited for that
+// report would say "no answer" here.
 func TestRealAcquireWithThreeOfFiveKilledAndBack(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{NodeTimeout: 2 * time.Second})
@@ -61,7 +61,7 @@ func TestRealAcquireWithThreeOfFiveKilledAndBack(t *testing.T) {
 	f.onAll("held", held, f.all()...)
 	f.kill(0, 2, 4)
 
-	for range 3 { // the first finds broken connections, the others none
+	for range 3 { // the first attempt finds broken connections, the others none
 		_, err := r.TryAcquire(f.ctx, key, ttl)
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		assert.NotErrorIs(t, err, redlock.ErrHeld)
@@ -91,8 +91,8 @@ func TestRealAcquireWithThreeOfFiveKilledAndBack(t *testing.T) {
 	f.gone("back", f.all()...)
 }
 
-// A lock whose minority comes back empty gets that minority back,
-// by an Extend and by a renewal. It can then lose another two (case 14).
+// A minority comes back empty. An Extend or a renewal restores the lock there. The lock can then
+// lose another two masters (case 14).
 func TestRealExtendRestoresALockOnAllFive(t *testing.T) {
 	for name, lengthen := range map[string]func(*fleet, *redlock.Lock){
 		"extend": func(f *fleet, l *redlock.Lock) { require.NoError(f, l.Extend(f.ctx, ttl)) },
@@ -101,7 +101,7 @@ func TestRealExtendRestoresALockOnAllFive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := startFleet(t, 5)
 			r := f.redlock(redlock.Config{})
-			l := f.acquire(r, key, 1500*time.Millisecond) // two renewals find out in time
+			l := f.acquire(r, key, 1500*time.Millisecond) // two renewals find the loss in time
 			lengthen(f, l)
 			f.onAll(key, l, f.all()...)
 			f.restart(3, 4)

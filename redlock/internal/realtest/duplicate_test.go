@@ -18,7 +18,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// eachWay is with and without what changes an acquisition.
+// eachWay has configurations with and without the options that change an acquisition.
 var eachWay = map[string]redlock.Config{
 	"plain":             {},
 	"guard":             {RestartGuard: ttl},
@@ -26,8 +26,9 @@ var eachWay = map[string]redlock.Config{
 	"guard and fencing": {RestartGuard: ttl, Fencing: true},
 }
 
-// One server under two names has one vote, whatever the names, and operations say so
-// as soon as both have answered. The other master has somebody else's key: two votes would be a majority.
+// One server under two names has one vote, whatever the names, and operations report that as soon
+// as both have answered. On the other master another client holds the key: two votes would be a
+// majority.
 func TestRealDuplicateUnderTwoNames(t *testing.T) {
 	f := startFleet(t, 2, redisserver.Config("unixsocket twin.sock"))
 	twice := f.servers[0]
@@ -73,8 +74,8 @@ func TestRealDuplicateUnderTwoNames(t *testing.T) {
 	}
 }
 
-// duplicate waits until a Redlock has found out: the first operation waits for the
-// other nodes, but not long. None succeeds before.
+// duplicate waits until a Redlock has found the duplicate. The first operation waits for the other
+// nodes, but not long. No operation succeeds before.
 func (f *fleet) duplicate(r *redlock.Redlock, key string) {
 	f.Helper()
 	f.eventually("it finds out", func() bool {
@@ -84,7 +85,7 @@ func (f *fleet) duplicate(r *redlock.Redlock, key string) {
 	})
 }
 
-// The same for a Cluster that two clients know by different seeds.
+// The same holds for a Cluster that two clients know by different seeds.
 func TestRealDuplicateOfAClusterBySeveralSeeds(t *testing.T) {
 	c := startClustered(t, 2)
 	for way, cfg := range eachWay {
@@ -112,8 +113,8 @@ func TestRealDuplicateOfAClusterBySeveralSeeds(t *testing.T) {
 	}
 }
 
-// The guard needs one right more, and says which. Without the guard, a user that lacks it
-// can do everything as ever.
+// The guard needs one more right, and its error names it. Without the guard, a user that lacks the
+// right can do everything as before.
 func TestRealGuardNeedsInfo(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(
 		user("locker", minimalRights...), user("asking", append([]string{"+info", "+time"}, minimalRights...)...)))
@@ -128,7 +129,7 @@ func TestRealGuardNeedsInfo(t *testing.T) {
 		assert.ErrorContains(t, err, "does not permit INFO, which Config.RestartGuard needs (ACL: +info): NOPERM")
 		assert.NotContains(t, fmt.Sprint(err), aclPassword)
 		for i, n := range r.Nodes() {
-			// Two are enough for the decision.
+			// Two nodes are enough for the decision.
 			f.eventually("every node has said so", func() bool { n = r.Nodes()[i]; return len(n.Servers) == 1 })
 			assert.ErrorContains(t, n.Servers[0].Err, "+info")
 		}

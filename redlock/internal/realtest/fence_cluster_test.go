@@ -15,8 +15,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A key and its fence are in one slot of a Cluster, wherever the key has braces: a
-// script that is given keys of two slots is CROSSSLOT.
+// A key and its fence are in one slot of a Cluster, wherever the key has braces. A script with keys
+// of two slots would fail with CROSSSLOT.
 func TestRealAcquireKeepsTheFenceInTheSlotOfItsKey(t *testing.T) {
 	c := startClustered(t, 3)
 	var mu sync.Mutex
@@ -34,7 +34,7 @@ func TestRealAcquireKeepsTheFenceInTheSlotOfItsKey(t *testing.T) {
 		for _, k := range []string{
 			"plain", "{a}b", "a}b", "{}x", "}{", "a{b", "{", "}", "{}", "}}", "{{", "{{a}}", "{}{a}", "a{b}c{d}e", "{a", "a}", "a{}", "}{a}", "ключ}", "sp ace}",
 		} {
-			k := k + fmt.Sprint(len(prefix)) // one record of rounds for all
+			k := k + fmt.Sprint(len(prefix)) // all share one record of rounds
 			l := c.acquire(r, k, ttl)
 			require.Equal(t, quorum.Granted, c.vote("acquire", k), k)
 			key := prefix + k
@@ -60,7 +60,7 @@ func TestRealAcquireKeepsTheFenceInTheSlotOfItsKey(t *testing.T) {
 
 func first[T any](v T, _ error) T { return v }
 
-// fenceOf finds the Cluster's only fence.
+// fenceOf returns the Cluster's only fence.
 func (c *clustered) fenceOf(key string) string {
 	c.Helper()
 	var found []string
@@ -74,7 +74,7 @@ func (c *clustered) fenceOf(key string) string {
 	return found[0]
 }
 
-// strangeReplies is a hook that is told of what a server says about slots.
+// strangeReplies is a hook that is called with a server's errors about slots.
 type strangeReplies func(string)
 
 func (s strangeReplies) DialHook(next redis.DialHook) redis.DialHook { return next }

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stored is a key as a test sets it up, or finds it.
+// stored is a key that a test sets up or expects.
 type stored struct {
 	value string
-	ttl   time.Duration // 0: it has none
+	ttl   time.Duration // zero if it has none
 }
 
-// absent is no key, and aList one of another type.
+// absent means that there is no key, and aList is a key of another type.
 var absent, aList = stored{}, stored{value: "\x00list"}
 
 func (f *fleet) store(key string, s stored) {
@@ -31,7 +31,7 @@ func (f *fleet) store(key string, s stored) {
 	}
 }
 
-// isStored compares ttls, which run, with a tolerance that nothing here uses up.
+// isStored compares ttls with a tolerance, because they run. No test needs all of it.
 func (f *fleet) isStored(key string, want stored) {
 	f.Helper()
 	kind := f.admin[0].Type(f.ctx, key).Val()
@@ -53,8 +53,8 @@ func (f *fleet) isStored(key string, want stored) {
 	assert.Greater(f, left, want.ttl-hang, key)
 }
 
-// What propose.lua does in each case, steps 2 and 4, run by a Redis whose Lua numbers
-// are doubles.
+// The results of propose.lua in each case of steps 2 and 4. A Redis runs it, whose Lua numbers are
+// doubles.
 func TestRealAcquireProposeScript(t *testing.T) {
 	f := startFleet(t, 1)
 	script, err := os.ReadFile("../protocol/propose.lua")
@@ -68,8 +68,8 @@ func TestRealAcquireProposeScript(t *testing.T) {
 	)
 	fence := func(n int64) stored { return stored{strconv.FormatInt(n, 10), soon} }
 	kept := func(n int64) stored { return stored{strconv.FormatInt(n, 10), retained} }
-	whole := kept // one that a refusal may refresh or not
-	// Another client keeps these for longer, or somebody for ever, and nobody for shorter.
+	whole := kept // a refusal may refresh this one or not
+	// Another client keeps these fences for longer or for ever. No client may shorten that.
 	theirsFor := func(n int64) stored { return stored{strconv.FormatInt(n, 10), longer} }
 	forEver := func(n int64) stored { return stored{strconv.FormatInt(n, 10), 0} }
 	ours := func(ttl time.Duration) stored { return stored{"ours", ttl} }
@@ -80,7 +80,7 @@ func TestRealAcquireProposeScript(t *testing.T) {
 		key, fence stored
 		token      int64
 		topUp      bool
-		says       any // the reply, or what is in the error
+		says       any // the reply, or a part of the error
 		then       stored
 		thenFence  stored
 	}{

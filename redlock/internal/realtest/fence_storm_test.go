@@ -17,8 +17,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// ledger is what a lock protects: it knows who holds it and the highest token that it has
-// seen. It has no lock of its own.
+// ledger is the resource that a lock protects. It has the current holder and the highest token
+// seen, and no mutex of its own.
 type ledger struct {
 	holder atomic.Int64
 	last   atomic.Int64
@@ -38,9 +38,8 @@ func (r *ledger) enter(token int64) error {
 
 func (r *ledger) leave() { r.holder.Store(0) }
 
-// Clients whose clocks are an hour off contend for one key, while one master after the
-// other is killed and comes back with its memory: the order of tokens is that of the
-// holders.
+// Clients whose clocks are an hour off contend for one key, while the masters are killed one after
+// the other and come back with their memory. The order of tokens is that of the holders.
 func TestRealAcquireTokensGrowInAStorm(t *testing.T) {
 	f := startFleet(t, 5, redisserver.Config("appendonly yes", "appendfsync always"))
 	const enough, long = 300, 2 * time.Minute
@@ -49,7 +48,7 @@ func TestRealAcquireTokensGrowInAStorm(t *testing.T) {
 	f.ctx = ctx
 
 	var book ledger
-	g, working := errgroup.WithContext(ctx) // ends with the first that finds something wrong
+	g, working := errgroup.WithContext(ctx) // ends with the first error
 	over := make(chan struct{})
 	for i, offset := range []time.Duration{0, time.Hour, -time.Hour, time.Minute} {
 		r, err := redlock.New(f.clients(), redlock.Config{
@@ -67,7 +66,7 @@ func TestRealAcquireTokensGrowInAStorm(t *testing.T) {
 					return err
 				}
 				if n%4 == i {
-					_ = l.Extend(working, long) // it brings back what a master does not have
+					_ = l.Extend(working, long) // puts the key back on masters that lost it
 				}
 				book.leave()
 				_ = l.Release(ctx) // a majority need not have it any more
@@ -104,7 +103,7 @@ func TestRealAcquireTokensGrowInAStorm(t *testing.T) {
 	assert.GreaterOrEqual(t, knows, 3)
 }
 
-// served waits until so many more have held the lock, or all is over.
+// served waits until so many more clients have held the lock, or until over reports true.
 func (f *fleet) served(r *ledger, n int64, over func() bool) {
 	f.Helper()
 	from := r.served.Load()

@@ -16,15 +16,15 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// fencedBy is a Redlock whose clock stands offset away.
+// fencedBy makes a Redlock whose clock is off by offset.
 func (f *fleet) fencedBy(offset time.Duration, clients []redis.UniversalClient) *redlock.Redlock {
 	f.Helper()
 	return f.redlockOf(clients, redlock.Config{Fencing: true, Clock: clock.Skewed(clock.System(), 1, offset)})
 }
 
-// Case 5 with tokens: a token that was granted in a lost reply does not come again, neither
-// on a minority nor on a majority, which makes the attempt fail. No token is lower than one
-// that was granted before, with any clocks.
+// Case 5 with tokens: a token that was granted in a lost reply is never granted again. On a
+// minority the attempt succeeds, and on a majority it fails. No token is lower than one that was
+// granted before, with any clocks.
 func TestRealAcquireTokensWithLostReplies(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
@@ -53,7 +53,7 @@ func TestRealAcquireTokensWithLostReplies(t *testing.T) {
 		if err == nil {
 			require.Greater(t, l.FencingToken(), last)
 			last = l.FencingToken()
-			_ = f.release(l) // by a connection that may be lost; it is repeated
+			_ = f.release(l) // its connection may be cut; the release is then repeated
 		}
 		f.gone(key, f.all()...)
 		for _, fence := range f.fences() {
@@ -62,7 +62,7 @@ func TestRealAcquireTokensWithLostReplies(t *testing.T) {
 	}
 }
 
-// fences is what each master remembers of the key.
+// fences returns the fence of the key that each master remembers.
 func (f *fleet) fences() (all []int64) {
 	f.Helper()
 	for _, admin := range f.admin {
@@ -75,7 +75,7 @@ func (f *fleet) fences() (all []int64) {
 	return all
 }
 
-// Case 3 with tokens: the scripts are lost while they are in use, which is by all.
+// Case 3 with tokens: the scripts are lost while they are in use, on all masters.
 func TestRealAcquireTokensAfterAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{Fencing: true})
@@ -95,7 +95,7 @@ func TestRealAcquireTokensAfterAScriptFlush(t *testing.T) {
 				}
 				last = l.FencingToken()
 				if err == nil {
-					err = l.Extend(f.ctx, time.Hour) // what is left behind will be seen
+					err = l.Extend(f.ctx, time.Hour) // keys that are left behind will be seen
 				}
 				if err == nil {
 					err = l.Release(f.ctx)
@@ -110,8 +110,8 @@ func TestRealAcquireTokensAfterAScriptFlush(t *testing.T) {
 	}
 }
 
-// A release does not overtake a top-up in its batch, though the server knows the script
-// of the one and not of the other. With tokens both are scripts.
+// A release does not overtake a top-up in its batch, even if the server knows only one of the two
+// scripts. With tokens both are scripts.
 func TestRealReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
@@ -132,9 +132,9 @@ func TestRealReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	require.NoError(t, other.Extend(f.ctx, time.Hour))
 	f.eventually("2 has refused", func() bool { return two.had("evalsha") == 4 })
 	links[2].Stall()
-	require.NoError(t, other.Extend(f.ctx, 2*time.Hour)) // is under way to 2, and what follows queues
+	require.NoError(t, other.Extend(f.ctx, 2*time.Hour)) // on its way to 2; later commands queue
 	links[4].Resume()
-	f.round("extend", key) // is finished, and the key comes back to 2
+	f.round("extend", key) // ends, and the key is put back on 2
 	require.NoError(t, f.admin[2].ScriptFlush(f.ctx).Err())
 	for _, name := range []string{"extend.lua", "release.lua"} {
 		script, err := os.ReadFile("../protocol/" + name)
@@ -150,8 +150,8 @@ func TestRealReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	require.NoError(t, f.release(other))
 }
 
-// A fence is kept, and refreshed, by what makes its lock live longer; a release leaves
-// it. A master that comes back without it gets it with the key.
+// Each command that extends a lock's life keeps and refreshes its fence. A release leaves the
+// fence. A master that comes back without the fence gets it with the key.
 func TestRealExtendRefreshesTheFence(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("maxmemory-policy noeviction"))
 	r := f.redlock(redlock.Config{Fencing: true, FenceRetention: time.Hour})
@@ -183,7 +183,7 @@ func TestRealExtendRefreshesTheFence(t *testing.T) {
 	f.gone(key, f.all()...)
 	refreshed("released")
 
-	// Another client keeps its fences for longer, and that is not shortened.
+	// Another client keeps its fences for longer. That is not shortened.
 	for _, fair := range []bool{false, true} {
 		for _, admin := range f.admin {
 			require.NoError(t, admin.PExpire(f.ctx, fenceKey, 24*time.Hour).Err())

@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// exchanges is a hook that keeps what each round trip carried that is over.
+// exchanges is a hook that records the commands of each finished round trip.
 type exchanges struct {
 	mu  sync.Mutex
 	all []string
@@ -38,7 +38,7 @@ func (e *exchanges) add(cmds ...redis.Cmder) {
 	e.all = append(e.all, strings.Join(names, ", "))
 }
 
-// taken are those since the last call.
+// taken returns the exchanges since its last call.
 func (e *exchanges) taken() (all []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,7 +46,7 @@ func (e *exchanges) taken() (all []string) {
 	return all
 }
 
-// had is how many commands of a name there were since the last taken.
+// had returns how many commands of a name there were since the last call of taken.
 func (e *exchanges) had(name string) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,8 +76,8 @@ func (e *exchanges) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// An acquisition is one exchange with each node, and one command: SET, or with fencing a
-// script. The question which server it is rides along.
+// An acquisition is one exchange with each node, and one command: SET, or with fencing a script.
+// The question for the server's identity is in the same batch.
 func TestRealAcquireIsOneExchange(t *testing.T) {
 	for way, cfg := range eachWay {
 		t.Run(way, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestRealAcquireIsOneExchange(t *testing.T) {
 					}
 					var sent []string
 					for _, command := range monitors[i].sent() {
-						if cfg.RestartGuard == 0 || strings.Contains(command, quoted(key)) { // the guard asks now and then
+						if cfg.RestartGuard == 0 || strings.Contains(command, quoted(key)) { // the guard asks
 							sent = append(sent, strings.ToLower(command))
 						}
 					}
@@ -140,8 +140,8 @@ func TestRealAcquireIsOneExchange(t *testing.T) {
 	}
 }
 
-// settled waits until nothing is under way, and forgets what was: a release comes
-// behind all else on every lane.
+// settled waits until nothing is under way, and drops all records: a release comes after everything
+// else on every lane.
 func (f *fleet) settled(r *redlock.Redlock, monitors []*monitor, nodes []*exchanges) {
 	f.Helper()
 	asked := len(f.rounds.of("acquire", "behind"))

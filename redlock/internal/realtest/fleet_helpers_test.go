@@ -17,12 +17,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// fleet is some real masters and the test that they are for.
+// fleet is some real masters and the test that uses them.
 type fleet struct {
 	*testing.T
 	ctx     context.Context // ends when something hangs
 	servers []*redisserver.Server
-	admin   []*redis.Client // connections beside those of any Redlock
+	admin   []*redis.Client // connections that no Redlock uses
 	rounds  recorder        // the rounds of all Redlocks of this fleet
 }
 
@@ -30,9 +30,8 @@ const (
 	// hang is longer than anything here takes on a loaded machine.
 	hang = 40 * time.Second
 
-	// patience is the NodeTimeout of tests that say nothing else: a loaded
-	// machine's masters are slow, and not failing. Nothing that works waits
-	// for it.
+	// patience is the NodeTimeout of most tests: the masters of a loaded machine are slow, but do
+	// not fail. No operation that works waits for it.
 	patience = 10 * time.Second
 )
 
@@ -45,13 +44,13 @@ func startFleet(t *testing.T, n int, opts ...redisserver.Option) *fleet {
 	f := &fleet{T: t, ctx: ctx, servers: redisserver.Start(t, n, opts...)}
 	for _, s := range f.servers {
 		admin := s.Client()
-		require.NoError(t, admin.Ping(ctx).Err()) // its handshake is none of a test's business
+		require.NoError(t, admin.Ping(ctx).Err()) // its handshake comes before the test
 		f.admin = append(f.admin, admin)
 	}
 	return f
 }
 
-// onRealRedis is the one place where these tests may be left out.
+// onRealRedis is the only place where these tests may be skipped.
 func onRealRedis(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -60,8 +59,7 @@ func onRealRedis(t *testing.T) {
 	t.Parallel()
 }
 
-// clients are one for each master, with go-redis' default options as changed by
-// configure.
+// clients returns a client for each master, with go-redis' default options as changed by configure.
 func (f *fleet) clients(configure ...func(*redis.Options)) (all []redis.UniversalClient) {
 	for _, s := range f.servers {
 		all = append(all, s.Client(configure...))
@@ -69,7 +67,7 @@ func (f *fleet) clients(configure ...func(*redis.Options)) (all []redis.Universa
 	return all
 }
 
-// redlock is a Redlock on clients with default options, closed with the test.
+// redlock makes a Redlock on clients with default options. It is closed with the test.
 func (f *fleet) redlock(cfg redlock.Config) *redlock.Redlock {
 	f.Helper()
 	return f.redlockOf(f.clients(), cfg)
@@ -83,7 +81,7 @@ func (f *fleet) config(cfg redlock.Config) redlock.Config {
 	return cfg
 }
 
-// redlockOf is a Redlock on the clients, closed with the test.
+// redlockOf makes a Redlock on the clients. It is closed with the test.
 func (f *fleet) redlockOf(clients []redis.UniversalClient, cfg redlock.Config) *redlock.Redlock {
 	f.Helper()
 	r, err := redlock.New(clients, f.config(cfg))
@@ -92,7 +90,7 @@ func (f *fleet) redlockOf(clients []redis.UniversalClient, cfg redlock.Config) *
 	return r
 }
 
-// open is a Redlock on the masters' URLs with suffix, closed with the test.
+// open makes a Redlock on the masters' URLs with suffix. It is closed with the test.
 func (f *fleet) open(suffix string, cfg redlock.Config) *redlock.Redlock {
 	f.Helper()
 	var urls []string
@@ -112,7 +110,7 @@ func (f *fleet) acquire(r *redlock.Redlock, key string, ttl time.Duration) *redl
 	return l
 }
 
-// release does not wait for ever if Release does: that takes no deadline.
+// release releases the lock, but does not wait for ever if Release, which takes no deadline, does.
 func (f *fleet) release(l *redlock.Lock) error {
 	done := make(chan error, 1)
 	go func() { done <- l.Release(f.ctx) }()
@@ -146,7 +144,7 @@ func (f *fleet) eventually(what string, holds func() bool) {
 	}
 }
 
-// all is the number of every master.
+// all returns the index of every master.
 func (f *fleet) all() (which []int) {
 	for i := range f.servers {
 		which = append(which, i)
@@ -154,7 +152,7 @@ func (f *fleet) all() (which []int) {
 	return which
 }
 
-// has lists those of the masters that have the key. They must answer.
+// has returns those of the masters that have the key. They must answer.
 func (f *fleet) has(key string, of ...int) (which []int) {
 	f.Helper()
 	for _, i := range of {
@@ -167,8 +165,8 @@ func (f *fleet) has(key string, of ...int) (which []int) {
 	return which
 }
 
-// onAll waits until the key has the lock's value on these masters: a caller
-// leaves at the quorum, and the others follow.
+// onAll waits until the key has the lock's value on these masters: a caller leaves at the quorum,
+// and the other masters follow.
 func (f *fleet) onAll(key string, l *redlock.Lock, of ...int) {
 	f.Helper()
 	for _, i := range of {
@@ -186,7 +184,7 @@ func (f *fleet) gone(key string, of ...int) {
 
 var statCalls = regexp.MustCompile(`calls=(\d+)`)
 
-// calls is how often master i has executed a command since it was started.
+// calls returns how often master i has executed a command since its start.
 func (f *fleet) calls(i int, command string) int {
 	f.Helper()
 	stats, err := f.admin[i].InfoMap(f.ctx, "commandstats").Result()

@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// kept is a lock that has been renewed once, and will not be again for twenty minutes.
+// kept returns a lock that has been renewed once, and is not renewed again for twenty minutes.
 func (f *fleet) kept(r *redlock.Redlock, key string) *redlock.Lock {
 	f.Helper()
 	l := f.acquire(r, key, 900*time.Millisecond)
@@ -25,7 +25,7 @@ func (f *fleet) kept(r *redlock.Redlock, key string) *redlock.Lock {
 	return l
 }
 
-// breakable waits until so many hear on each of the masters that a lock is broken.
+// breakable waits until so many clients on each of the masters are subscribed to broken locks.
 func (f *fleet) breakable(n int64, of ...int) {
 	f.Helper()
 	for _, i := range of {
@@ -35,7 +35,7 @@ func (f *fleet) breakable(n int64, of ...int) {
 	}
 }
 
-// breaks has a Redlock break what it finds.
+// breaks lets a Redlock break the lock that it finds.
 func (f *fleet) breaks(r *redlock.Redlock, key string) (deleted []string) {
 	f.Helper()
 	i, err := r.Inspect(f.ctx, key)
@@ -57,7 +57,7 @@ func (f *fleet) told(l *redlock.Lock) {
 	assert.ErrorIs(f, f.release(l), redlock.ErrNotHeld)
 }
 
-// The holder knows twenty minutes before its next renewal, also while a minority is down.
+// The holder knows twenty minutes before its next renewal, even while a minority is down.
 func TestRealForceReleaseNotifiesTheHolder(t *testing.T) {
 	f := startFleet(t, 5)
 	holder, operator := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
@@ -77,8 +77,8 @@ func TestRealForceReleaseNotifiesTheHolder(t *testing.T) {
 	f.gone("two down", 0, 2, 4)
 }
 
-// A holder needs three rights more to be told, and whoever breaks its lock two. Without
-// them the lock is kept and broken all the same, and nobody says a word.
+// A holder needs three more rights to get the message, and a client that breaks its lock needs two.
+// Without them the lock is still kept and broken, and nothing is logged.
 func TestRealForceReleaseRights(t *testing.T) {
 	listening := []string{"&redlock:wake:*", "+subscribe", "+ping"}
 	telling := []string{"&redlock:wake:*", "+publish"}
@@ -122,7 +122,7 @@ func TestRealForceReleaseRights(t *testing.T) {
 	assert.Zero(t, said.Says("\n"), "a kept lock needs no messages")
 }
 
-// refusals is how often a server did not permit a command.
+// refusals returns how often a server has denied a command.
 func (f *fleet) refusals(i int, command string) (n int) {
 	f.Helper()
 	entries, err := f.admin[i].ACLLog(f.ctx, 100).Result()
@@ -135,11 +135,11 @@ func (f *fleet) refusals(i int, command string) (n int) {
 	return n
 }
 
-// A Cluster says it on a channel in the key's slot, which only the key's shard has.
+// A Cluster publishes the message on a channel in the key's slot, which only the key's shard has.
 func TestRealForceReleaseNotifiesTheHolderOnACluster(t *testing.T) {
 	c := startClustered(t, 3)
 	holder, operator := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
-	c.kill(1) // so that the Cluster's message is needed
+	c.kill(1) // makes the Cluster's message necessary
 	for shard, keys := range c.keys(2) {
 		for _, key := range keys {
 			l := c.kept(holder, key)
@@ -153,7 +153,7 @@ func TestRealForceReleaseNotifiesTheHolderOnACluster(t *testing.T) {
 	}
 }
 
-// brokenOn waits until a holder of the key listens on that shard.
+// brokenOn waits until a holder of the key is subscribed on that shard.
 func (c *clustered) brokenOn(shard int, key string) {
 	c.Helper()
 	channel := "redlock:wake:{" + slot.Tag(key) + "}broken"
@@ -163,13 +163,12 @@ func (c *clustered) brokenOn(shard int, key string) {
 	})
 }
 
-// When the slot of a kept lock's key moves, the next renewals have its new shard listened
-// to.
+// When the slot of a kept lock's key moves, the next renewals subscribe to its new shard.
 func TestRealKeepAliveSubscribesWhereItsSlotMoves(t *testing.T) {
 	c := startClustered(t, 2)
 	holder, operator := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
 	c.kill(1)
-	l := c.acquire(holder, key, 5*time.Second) // which outlives the move on a busy machine
+	l := c.acquire(holder, key, 5*time.Second) // it outlives the move on a busy machine
 	l.KeepAlive()
 	c.brokenOn(c.shard(key), key)
 	_, to := c.moveSlot(key)

@@ -14,7 +14,7 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// replica adds one of a shard's master to the Cluster, and waits until it is in sync.
+// replica adds a replica of a shard's master to the Cluster, and waits until it is in sync.
 func (c *clustered) replica(shard int) *redisserver.Server {
 	c.Helper()
 	bus, err := port.Reserve()
@@ -44,8 +44,8 @@ func (c *clustered) replica(shard int) *redisserver.Server {
 	return s
 }
 
-// On a Cluster each shard is verified for itself: one that fails over does not vote on
-// its keys, and the others vote on theirs.
+// Each shard of a Cluster is verified for itself. A shard that fails over does not vote on its
+// keys, and the others vote on theirs.
 func TestRealGuardQuarantinesAShardThatFailsOver(t *testing.T) {
 	c := startClustered(t, 3)
 	replica := c.replica(1)
@@ -60,7 +60,7 @@ func TestRealGuardQuarantinesAShardThatFailsOver(t *testing.T) {
 
 	before := time.Now()
 	require.NoError(t, replica.Client().Do(c.ctx, "cluster", "failover", "takeover").Err())
-	// Until it hears of that the old master goes on voting.
+	// The old master goes on voting until it learns of that.
 	c.eventually("the new master does not vote", func() bool {
 		assert.Equal(t, quorum.Granted, c.ask(r, other).Nodes[0].Vote)
 		return strings.Contains(fmt.Sprint(c.ask(r, failing).Nodes[0].Err), "another server took over")

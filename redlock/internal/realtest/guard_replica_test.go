@@ -14,8 +14,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// demote makes master i a replica of another, and waits until it has nothing that
-// that one has not.
+// demote makes master i a replica of another, and waits until both have the same data.
 func (f *fleet) demote(i, to int) {
 	f.Helper()
 	require.NoError(f, f.admin[i].Set(f.ctx, "its own", "", time.Hour).Err())
@@ -32,8 +31,7 @@ func (f *fleet) promote(i int) {
 	require.NoError(f, f.admin[i].Do(f.ctx, "replicaof", "no", "one").Err())
 }
 
-// connection is the number of a named client's only connection to master i, as the
-// master counts.
+// connection returns master i's id of a named client's only connection.
 func (f *fleet) connection(i int, name string) (id string) {
 	f.Helper()
 	list, err := f.admin[i].ClientList(f.ctx).Result()
@@ -48,9 +46,9 @@ func (f *fleet) connection(i int, name string) (id string) {
 	return id
 }
 
-// By hand a master is made another's replica, which costs it its memory, and a master again.
-// It is the same process, and connections to it live on. A client finds out whether or not
-// it was busy meanwhile.
+// By hand a master is made another's replica, which costs it its memory, and then a master again.
+// It is the same process, and connections to it live on. A client finds out, whether or not it was
+// busy meanwhile.
 func TestRealGuardQuarantinesADemotedMaster(t *testing.T) {
 	f := startFleet(t, 4)
 	clients := func(name string) []redis.UniversalClient {
@@ -75,7 +73,7 @@ func TestRealGuardQuarantinesADemotedMaster(t *testing.T) {
 		f *fleet
 		r *redlock.Redlock
 	}{{busy, rBusy}, {idle, rIdle}} {
-		node := one.f.ask(one.r, key).Nodes[2] // the very first
+		node := one.f.ask(one.r, key).Nodes[2] // the first attempt
 		assert.Equal(t, quorum.Failed, node.Vote)
 		assert.Regexp(t, `quarantined for [0-9.]+m?s: another server took over [0-9.]+m?s ago`, fmt.Sprint(node.Err))
 		assert.Equal(t, was, one.r.Nodes()[2].Servers[0].RunID)
@@ -85,7 +83,7 @@ func TestRealGuardQuarantinesADemotedMaster(t *testing.T) {
 	busy.letIn(rBusy, key, 2, before.Add(realGuard))
 }
 
-// A replica never counts, not even one that can be written to and so grants.
+// A replica never counts, even if it is writable and grants.
 func TestRealGuardExcludesAReplica(t *testing.T) {
 	f := startFleet(t, 4)
 	require.NoError(t, f.admin[2].ConfigSet(f.ctx, "replica-read-only", "no").Err())
@@ -98,7 +96,7 @@ func TestRealGuardExcludesAReplica(t *testing.T) {
 	f.demote(2, 3)
 	for range 3 {
 		l := unguarded.acquire(r, "writable", ttl)
-		unguarded.onAll("writable", l, 2) // without the guard it is as good as any
+		unguarded.onAll("writable", l, 2) // without the guard its vote counts
 		require.NoError(t, f.release(l))
 		unguarded.gone("writable", f.all()...)
 	}
@@ -108,7 +106,7 @@ func TestRealGuardExcludesAReplica(t *testing.T) {
 		assert.ErrorContains(t, round.Nodes[2].Err, "is a replica")
 		assert.Equal(t, []quorum.Vote{quorum.Granted, quorum.Granted, quorum.Failed}, votes(round))
 	}
-	// A majority with a replica in it is none.
+	// A majority that includes a replica is not a majority.
 	require.NoError(t, f.admin[0].Set(f.ctx, key, "somebody else's", time.Hour).Err())
 	_, err := rGuarded.TryAcquire(f.ctx, key, realGuard)
 	require.ErrorIs(t, err, redlock.ErrHeld)
@@ -120,9 +118,9 @@ func TestRealGuardExcludesAReplica(t *testing.T) {
 	assert.ErrorContains(t, err, f.servers[2].Addr()+": READONLY")
 }
 
-// A replica that is promoted has lost the identity record with its master's memory. A
-// client that comes only then does not count it, although it has been up for long; a
-// client that comes later still finds the date in the record.
+// A promoted replica has lost the identity record with its master's memory. A client that comes
+// only then does not count it, although it has been up for long. A client that comes later still
+// finds the date in the record.
 func TestRealGuardExcludesAPromotedServerWithoutAnIdentityRecord(t *testing.T) {
 	f := startFleet(t, 4)
 	witness := f.beside()

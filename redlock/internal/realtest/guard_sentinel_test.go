@@ -15,13 +15,13 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// managed is a Redlock on a Sentinel's master, which is node 0, and two others.
+// managed makes a Redlock on a Sentinel's master, which is node 0, and two other masters.
 func (f *fleet) managed(s *redisserver.Sentinel, cfg redlock.Config) *redlock.Redlock {
 	f.Helper()
 	return f.redlockOf(append([]redis.UniversalClient{s.Client()}, f.clients()...), cfg)
 }
 
-// noneNew waits until neither master nor replica would be kept out as new.
+// noneNew waits until neither master nor replica counts as new.
 func (f *fleet) noneNew(s *redisserver.Sentinel) {
 	f.Helper()
 	for _, find := range []func() (*redisserver.Server, error){s.Master, s.Replica} {
@@ -31,8 +31,8 @@ func (f *fleet) noneNew(s *redisserver.Sentinel) {
 	}
 }
 
-// A replica that is promoted may not have heard of a lock: its votes do not count, and
-// those of the master before it did.
+// A promoted replica may not have received a lock. Its votes do not count, and the votes of the
+// master before it did.
 func TestRealGuardQuarantinesAPromotedReplica(t *testing.T) {
 	f := startFleet(t, 2)
 	s := redisserver.StartSentinel(t)
@@ -43,8 +43,8 @@ func TestRealGuardQuarantinesAPromotedReplica(t *testing.T) {
 	was := r.Nodes()[0].Servers[0].RunID
 	f.noneNew(s)
 
-	// As if somebody held the key by the Sentinel's master too, of which the replica
-	// has not heard.
+	// It looks as if another client held the key by the Sentinel's master too, and the replica had
+	// not received it.
 	require.NoError(t, f.admin[0].Set(f.ctx, key, "somebody else's", time.Hour).Err())
 	var before time.Time
 	require.NoError(t, s.AwaitFailover(func() error {
@@ -74,8 +74,8 @@ func TestRealGuardQuarantinesAPromotedReplica(t *testing.T) {
 	f.letIn(r, key, 0, before.Add(realGuard))
 }
 
-// A master that its Sentinel deposes and makes master again is the same process, and has
-// been up for long. A client finds out whether or not it saw the one between them.
+// A master that its Sentinel deposes and promotes again is the same process, and has been up for
+// long. A client finds out, whether or not it saw the master in between.
 func TestRealGuardQuarantinesAFormerMaster(t *testing.T) {
 	f := startFleet(t, 2)
 	s := redisserver.StartSentinel(t)
@@ -93,7 +93,7 @@ func TestRealGuardQuarantinesAFormerMaster(t *testing.T) {
 	busy.keptOut(rBusy, key, 0, why)
 	between := rBusy.Nodes()[0].Servers[0]
 	assert.NotEqual(t, was, between.RunID)
-	// Until it hears that it was deposed it remains a master, and forgets nothing.
+	// Until it learns that it was deposed it remains a master, and forgets nothing.
 	f.eventually("the old one is a replica in sync", func() bool {
 		info, err := first.Client().Info(f.ctx, "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")

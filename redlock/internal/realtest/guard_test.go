@@ -17,18 +17,18 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// realGuard is how long tests in real time keep servers out. Servers that have just
-// been started are kept out too: each of these tests begins by waiting for that.
+// realGuard is how long tests in real time keep servers out. Servers that were just started are
+// kept out too, so each of these tests first waits that long.
 const realGuard = 3 * time.Second
 
 var realGuarded = redlock.Config{RestartGuard: realGuard}
 
-// beside is the same masters with a record of rounds of its own, for one Redlock.
+// beside returns the same masters with a separate record of rounds, for one Redlock.
 func (f *fleet) beside() *fleet {
 	return &fleet{T: f.T, ctx: f.ctx, servers: f.servers, admin: f.admin}
 }
 
-// ask makes one attempt, gives back what it got, and returns what every node said.
+// ask makes one attempt, releases the lock, and returns the vote of every node.
 func (f *fleet) ask(r *redlock.Redlock, key string) redlock.Trace {
 	f.Helper()
 	before := len(f.rounds.of("acquire", key))
@@ -46,21 +46,20 @@ func (f *fleet) counted(r *redlock.Redlock, key string) {
 	f.eventually("all votes count", func() bool { return granted(f.ask(r, key)) })
 }
 
-// keptOut waits until a node's vote does not count for a reason.
+// keptOut waits until a node's vote does not count for the reason why.
 func (f *fleet) keptOut(r *redlock.Redlock, key string, node int, why string) {
 	f.Helper()
 	f.eventually(why, func() bool { return strings.Contains(fmt.Sprint(f.ask(r, key).Nodes[node].Err), why) })
 }
 
-// letIn waits until a node that is kept out votes again, which must not be before a
-// time.
+// letIn waits until a node that is kept out votes again. It fails if that happens before notBefore.
 func (f *fleet) letIn(r *redlock.Redlock, key string, node int, notBefore time.Time) {
 	f.Helper()
 	f.eventually("its votes count again", func() bool { return f.ask(r, key).Nodes[node].Vote == quorum.Granted })
 	assert.False(f, time.Now().Before(notBefore), "too early")
 }
 
-// notNew waits until a server would not be kept out for having been started.
+// notNew waits until a server has been up for so long that the guard does not keep it out.
 func (f *fleet) notNew(s *redisserver.Server, period time.Duration) {
 	f.Helper()
 	client := s.Client()
@@ -80,18 +79,18 @@ type holder struct {
 	r     *redlock.Redlock
 }
 
-// newcomer has never talked to the masters.
+// newcomer returns a client that has never connected to the masters.
 func (f *fleet) newcomer(cfg redlock.Config) *holder {
 	f.Helper()
 	h := &holder{fleet: f.beside(), links: f.links()}
-	// Nothing is sent again, or dialled again behind the lane's back: what a cut link
-	// has not let through never arrives.
+	// No command is sent again, and no connection dialled again without the lane's knowledge. Bytes
+	// that a cut link has held back never arrive.
 	once := func(o *redis.Options) { o.MaxRetries, o.DialerRetries = -1, 1 }
 	h.r = h.redlockOf(h.through(h.links, once), cfg)
 	return h
 }
 
-// holder has talked to all masters, and all count.
+// holder returns a client that has asked all masters, whose votes all count.
 func (f *fleet) holder(cfg redlock.Config) *holder {
 	f.Helper()
 	h := f.newcomer(cfg)
@@ -99,9 +98,9 @@ func (f *fleet) holder(cfg redlock.Config) *holder {
 	return h
 }
 
-// holdBy012 is the first half of the hole in Redlock: a holds the key by masters 0, 1
-// and 2, of which 2 forgets it, and nothing of a's is, or will be, on 3 and 4. It
-// returns a time before the new life of 2.
+// holdBy012 is the first half of the hole in Redlock: a holds the key by masters 0, 1 and 2, and 2
+// forgets it. Masters 3 and 4 have no key of a's, and will not get one. It returns a time before
+// the restart of 2.
 func (a *holder) holdBy012(ttl time.Duration) (l *redlock.Lock, forgot time.Time) {
 	a.Helper()
 	for _, i := range []int{3, 4} {
@@ -127,7 +126,7 @@ func (a *holder) holdBy012(ttl time.Duration) (l *redlock.Lock, forgot time.Time
 	return l, forgot
 }
 
-// The hole, as the paper has it: a master that comes back without its memory votes a
+// This is the hole as the paper describes it: a master that comes back without its memory votes a
 // second time, and two clients hold one lock.
 func TestRealAcquireWithoutTheGuardTwiceAfterAMasterForgot(t *testing.T) {
 	f := startFleet(t, 5)
@@ -143,11 +142,11 @@ func TestRealAcquireWithoutTheGuardTwiceAfterAMasterForgot(t *testing.T) {
 	f.onAll(key, second, 2, 3, 4)
 }
 
-// onlyBecauseOf2 is B's round that would have been won with 2, which granted like 3 and 4.
+// onlyBecauseOf2 has the votes of B's round. B would have won with 2, which granted like 3 and 4.
 var onlyBecauseOf2 = []quorum.Vote{quorum.Refused, quorum.Refused, quorum.Failed, quorum.Granted, quorum.Granted}
 
-// With the guard on its votes do not count until what it may have forgotten is over,
-// and B gets in when A is. B may know the server from before, or learn only from its
+// With the guard, the votes of 2 do not count until the locks that it may have forgotten are over,
+// and B gets in after A's lock has ended. B may know the server from before, or learn only from its
 // uptime that it is new.
 func TestRealGuardExcludesAMasterThatForgot(t *testing.T) {
 	const period = 5 * time.Second
@@ -161,7 +160,7 @@ func TestRealGuardExcludesAMasterThatForgot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, cfg := startFleet(t, 5), test.cfg
 			for _, s := range f.servers {
-				f.notNew(s, period) // not even for B if it is new
+				f.notNew(s, period) // not new even for B, if B is a newcomer
 			}
 			a, b := f.holder(cfg), test.b(f, cfg)
 			was := a.r.Nodes()[2].Servers[0].RunID
@@ -183,7 +182,7 @@ func TestRealGuardExcludesAMasterThatForgot(t *testing.T) {
 				f.eventually("the round is finished", func() bool { return len(b.rounds.of("acquire", key)) > rounds })
 				said := votes(b.rounds.of("acquire", key)[rounds])
 				if !strings.Contains(fmt.Sprint(err), "quarantined") || !slices.Equal(said, onlyBecauseOf2) {
-					return false // a connection from before; or 3 and 4 were not asked
+					return false // an old connection broke, or 3 and 4 were not asked
 				}
 				kept++
 				assert.Regexp(t, b.links[2].Addr()+`: quarantined for [0-9.]+m?s: restarted [0-9.]+m?s ago`, fmt.Sprint(err))
@@ -215,7 +214,7 @@ func TestRealGuardExcludesAMasterThatForgot(t *testing.T) {
 	}
 }
 
-// votes is what each node said in the end.
+// votes returns the final vote of each node.
 func votes(round redlock.Trace) (all []quorum.Vote) {
 	for _, n := range round.Nodes {
 		all = append(all, n.Vote)

@@ -14,10 +14,10 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// way is how a node hangs: it takes connections and bytes, and answers nothing.
+// way is how a node hangs: it accepts connections and bytes, and answers nothing.
 type way struct {
 	name string
-	// prepare returns clients of the masters, and what hangs and resumes one.
+	// prepare returns clients of the masters, and functions that hang and resume one master.
 	prepare func(f *fleet, configure ...func(*redis.Options)) (clients []redis.UniversalClient, hang, resume func(i int))
 }
 
@@ -44,7 +44,7 @@ func (f *fleet) links() (all []*redisserver.Link) {
 	return all
 }
 
-// through are clients that go by the links.
+// through returns clients that connect through the links.
 func (f *fleet) through(links []*redisserver.Link, configure ...func(*redis.Options)) (all []redis.UniversalClient) {
 	for i, s := range f.servers {
 		via := func(o *redis.Options) { o.Addr = links[i].Addr() }
@@ -53,12 +53,10 @@ func (f *fleet) through(links []*redisserver.Link, configure ...func(*redis.Opti
 	return all
 }
 
-// Case 1: two of five hung cost nothing, with
-// connections from before or without. The Redlock would wait an hour for a node.
-// Clients that would wait an hour for a reply as well show that no step waits:
-// it would not return. With default clients a step that waited would return
-// after their three seconds; the rounds' traces show that each was decided
-// before the hung nodes answered.
+// Case 1: two of five hung nodes cost nothing, with or without earlier connections. The Redlock
+// would wait an hour for a node, and some clients would wait an hour for a reply. If a step waited,
+// it would not return. With default clients, a step that waited would return after their three
+// seconds. The rounds' traces show that each was decided before the hung nodes answered.
 func TestRealAcquireWithTwoOfFiveHungCostsNothing(t *testing.T) {
 	for _, way := range ways {
 		for _, clients := range []struct {
@@ -106,8 +104,8 @@ func TestRealAcquireWithTwoOfFiveHungCostsNothing(t *testing.T) {
 	}
 }
 
-// Three of five hung: ErrNoQuorum, and as soon as they answer nothing is left:
-// the SETs that waited in their sockets are executed then, and taken back.
+// Three of five nodes hang, so operations return ErrNoQuorum. As soon as the nodes answer, no key
+// is left: the SETs that waited in their sockets are executed then, and the keys deleted.
 func TestRealAcquireWithThreeOfFiveHung(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -116,7 +114,7 @@ func TestRealAcquireWithThreeOfFiveHung(t *testing.T) {
 			r := f.redlockOf(all, redlock.Config{NodeTimeout: 200 * time.Millisecond})
 			f.connect(r)
 			held := f.acquire(r, "held", time.Hour)
-			require.True(t, granted(f.round("acquire", "held"))) // no lane is busy
+			require.True(t, granted(f.round("acquire", "held"))) // so that no lane is busy
 			before := f.sets()
 			for i := range 3 {
 				hang(i)

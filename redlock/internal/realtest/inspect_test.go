@@ -12,15 +12,15 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The rights that docs/operations.md lists to look at a lock, and to break it.
+// The rights that docs/operations.md lists for inspecting a lock, and for breaking it.
 var (
 	lookingRights  = []string{"~lock:*", "~redlock:queued:*lock:*", "+get", "+pttl", "+evalsha", "+eval"}
 	breakingRights = append([]string{"+del"}, lookingRights...)
 )
 
-// A lock with a fence and a waiter, as users with different rights see it. A part that a
-// user may not see does not hide the rest. Inspecting needs no right to break locks, and
-// breaking none to acquire.
+// Users with different rights inspect a lock with a fence and a waiter. A part that a user may not
+// see does not hide the rest. Inspecting needs no right to break locks, and breaking needs no right
+// to acquire them.
 func TestRealInspectRights(t *testing.T) {
 	const fences = "~redlock:fence:*lock:*"
 	f := startFleet(t, 3, redisserver.ACL(
@@ -51,7 +51,7 @@ func TestRealInspectRights(t *testing.T) {
 		"looks-at-queues": {1, -1},
 	} {
 		r := f.redlockOf(f.clients(as(name)), prefixed)
-		for range 2 { // the script goes whole for the first time
+		for range 2 { // the first call sends the whole script
 			i, err := r.Inspect(f.ctx, key)
 			require.NoError(t, err)
 			assert.Equal(t, redlock.VerdictHeld, i.Verdict(), name)
@@ -81,7 +81,7 @@ func TestRealInspectRights(t *testing.T) {
 	assert.NotContains(t, fmt.Sprint(err), l.Value())
 	require.NoError(t, l.Extend(f.ctx, time.Hour))
 
-	// A user that may not wake breaks it all the same; the next waiter finds out by itself.
+	// A user that may not wake still breaks the lock. The next waiter finds out by itself.
 	deleted, err := f.redlockOf(f.clients(as("breaks")), prefixed).ForceRelease(f.ctx, i)
 	require.NoError(t, err)
 	assert.Len(t, deleted, 3)
@@ -124,7 +124,7 @@ func TestRealInspectACluster(t *testing.T) {
 	}
 }
 
-// Scripts that a server forgot are sent again, and what is no lock stays what it is.
+// Scripts that a server forgot are sent again. A value that is not a lock stays as it is.
 func TestRealInspectAfterAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})

@@ -11,12 +11,11 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// deleteIfEqual is the release of Redlock's own description, as other libraries
-// have it.
+// deleteIfEqual is the release in Redlock's own description, which other libraries use.
 const deleteIfEqual = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 
-// byHand is SET key value NX PX ttl as any other client of the algorithm sends
-// it, on every master; it returns how many granted.
+// byHand sends SET key value NX PX ttl to every master, as any other client of the algorithm does.
+// It returns how many granted it.
 func (f *fleet) byHand(key, value string, ttl time.Duration) (grants int) {
 	f.Helper()
 	for _, a := range f.admin {
@@ -62,7 +61,7 @@ func TestRealAcquireExcludesOtherClients(t *testing.T) {
 	f.gone(key, f.all()...)
 	require.Equal(t, 5, f.byHand(key, "theirs", 50*time.Millisecond))
 
-	// Ours waits for theirs to expire: on three at first, and it grows.
+	// Ours waits for theirs to expire. It gets three masters at first, and then more.
 	l, err = r.Acquire(f.ctx, key, ttl)
 	require.NoError(t, err)
 	f.eventually("all have ours", func() bool {
@@ -80,7 +79,8 @@ func TestRealAcquireExcludesOtherClients(t *testing.T) {
 	require.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 }
 
-// Case 15: a split between theirs and ours: nobody has it, and each takes back its own.
+// Case 15: the votes are split between theirs and ours. Neither has the lock, and each deletes its
+// own keys.
 func TestRealAcquireSplitVoteWithOtherClients(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})
@@ -99,7 +99,7 @@ func TestRealAcquireSplitVoteWithOtherClients(t *testing.T) {
 	assert.Equal(t, []int{1, 2}, f.has(key, f.all()...))
 }
 
-// A key of another type is somebody else's.
+// A key of another type belongs to another client.
 func TestRealAcquireOfAKeyOfAnotherType(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})

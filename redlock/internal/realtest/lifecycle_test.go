@@ -46,8 +46,7 @@ func TestRealAcquireExtendRelease(t *testing.T) {
 	}
 }
 
-// KeepAlive renews at a third of the ttl, and nothing renews after
-// the release (case 11).
+// KeepAlive renews at a third of the ttl, and no renewal follows the release (case 11).
 func TestRealKeepAlive(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{})
@@ -64,7 +63,7 @@ func TestRealKeepAlive(t *testing.T) {
 	f.gone(key, f.all()...)
 }
 
-// Do renews and releases on its own, and a loss is never nil.
+// Do renews and releases by itself, and reports every loss as an error.
 func TestRealDo(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
@@ -78,13 +77,13 @@ func TestRealDo(t *testing.T) {
 		for _, a := range f.admin {
 			require.NoError(t, a.FlushAll(f.ctx).Err())
 		}
-		<-ctx.Done() // the next renewal finds out
+		<-ctx.Done() // the next renewal finds the loss
 		return nil
 	})
 	assert.ErrorIs(t, err, redlock.ErrNotHeld)
 }
 
-// Close releases what is held.
+// Close releases the locks that are held.
 func TestRealCloseReleasesHeldLocks(t *testing.T) {
 	f := startFleet(t, 5)
 	r, err := redlock.New(f.clients(), redlock.Config{})

@@ -14,7 +14,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// sets is how many SETs each master has executed.
+// sets returns how many SETs each master has executed.
 func (f *fleet) sets() (n []int) {
 	for i := range f.servers {
 		n = append(n, f.calls(i, "set"))
@@ -22,9 +22,9 @@ func (f *fleet) sets() (n []int) {
 	return n
 }
 
-// Case 5: the SET is applied, its reply is lost. go-redis would send it again,
-// and our own key would read as somebody else's. On a minority that costs
-// nothing, and the key there is known for ours.
+// Case 5: the SET is applied, and its reply is lost. go-redis would send it again, and take our own
+// key for another client's. On a minority the lost reply costs nothing, and the key there is
+// recognized as ours.
 func TestRealAcquireWithALostReplyOnAMinority(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
@@ -53,7 +53,8 @@ func TestRealAcquireWithALostReplyOnAMinority(t *testing.T) {
 	assert.Equal(t, []int{1, 1, 1, 1, 1}, f.sets(), "nothing had to be topped up")
 }
 
-// Case 5 on a majority: no quorum, not "held", and what was applied is deleted.
+// Case 5 on a majority: there is no quorum, which is not "held", and the keys that were set are
+// deleted.
 func TestRealAcquireWithALostReplyOnAMajority(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()
@@ -74,7 +75,7 @@ func TestRealAcquireWithALostReplyOnAMajority(t *testing.T) {
 	f.gone(key, f.all()...)
 }
 
-// A release whose reply is lost is repeated, as it may be.
+// A release whose reply is lost is repeated, which is safe.
 func TestRealReleaseWithALostReply(t *testing.T) {
 	f := startFleet(t, 3)
 	links := f.links()
@@ -90,8 +91,8 @@ func TestRealReleaseWithALostReply(t *testing.T) {
 	assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
 }
 
-// Case 4: the SET arrives long after the timeout, and the clean-up behind it.
-// With a SET and its release on different connections the release comes first.
+// Case 4: the SET arrives long after the timeout, and the clean-up after it. On different
+// connections the release would arrive before the SET.
 func TestRealAcquireDeletesTheKeyOfALateSet(t *testing.T) {
 	const late = 700 * time.Millisecond
 	for name, delayed := range map[string][]int{"majority": {0, 1, 4}, "minority": {2, 3}} {
@@ -127,8 +128,8 @@ func TestRealAcquireDeletesTheKeyOfALateSet(t *testing.T) {
 	}
 }
 
-// Connections that break while nobody uses them cost at most the next round's
-// vote on that node, and never a lock.
+// Connections that break while they are idle cost at most the next round's vote on that node, and
+// never a lock.
 func TestRealAcquireOverBrokenConnections(t *testing.T) {
 	f := startFleet(t, 5)
 	links := f.links()

@@ -1,6 +1,6 @@
-// Package realtest_test tests Redlocks on real redis-server processes, and so in real time.
-// No test asserts how long something takes: what must not wait has a limit that only a hang
-// reaches, and what takes its time is polled.
+// Package realtest_test tests Redlocks on real redis-server processes, and so in real time. No test
+// asserts how long something takes. An operation that must not wait has a limit that only a hang
+// reaches. Slow effects are polled.
 package realtest_test
 
 import (
@@ -19,10 +19,10 @@ const key, ttl = "orders", 10 * time.Second
 // fenceKey is where nodes store the fence of key.
 const fenceKey = "redlock:fence:{" + key + "}"
 
-// brokenChannel is where nodes say that ForceRelease has deleted a lock.
+// brokenChannel is the channel on which nodes report that ForceRelease has deleted a lock.
 const brokenChannel = "redlock:wake:broken"
 
-// broken is what they say of the lock with this value.
+// broken returns the message about the lock with this value.
 func broken(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return "broken " + hex.EncodeToString(sum[:16])

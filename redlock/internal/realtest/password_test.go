@@ -17,16 +17,16 @@ import (
 
 const rightPassword, wrongPassword = "correct-horse", "battery-staple"
 
-// requirepass, by clients and by URLs.
+// requirepass, with clients and with URLs.
 func TestRealAcquireWithAPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	f.allGrant(f.redlock(redlock.Config{}), "new")
 	f.allGrant(f.open("", redlock.Config{}), "open")
 }
 
-// A vote needs positive evidence. With a wrong password on a majority
-// every operation is ErrNoQuorum naming WRONGPASS; go-redis then leaves the
-// error of each command in a pipeline nil. The password is not shown.
+// A vote needs positive evidence. With a wrong password on a majority, every operation returns
+// ErrNoQuorum, which names WRONGPASS; go-redis leaves the error of each command in a pipeline nil
+// then. The password is not shown.
 func TestRealAcquireWithAWrongPasswordOnAMajority(t *testing.T) {
 	f := startFleet(t, 5, redisserver.RequirePass(rightPassword))
 	clients := f.clients()
@@ -35,7 +35,7 @@ func TestRealAcquireWithAWrongPasswordOnAMajority(t *testing.T) {
 	}
 	r := f.redlockOf(clients, redlock.Config{})
 
-	const callers = 64 // what arrives together goes out as a pipeline
+	const callers = 64 // calls that come together are sent as a pipeline
 	errs := make(chan error, callers)
 	for i := range callers {
 		go func() {
@@ -56,8 +56,7 @@ func TestRealAcquireWithAWrongPasswordOnAMajority(t *testing.T) {
 	}
 }
 
-// A password that is changed under a held lock: no operation takes the refusal
-// for an answer.
+// A password is changed while a lock is held. No operation takes the refusal for an answer.
 func TestRealExtendAfterAChangeOfPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	r := f.redlock(redlock.Config{})
@@ -79,7 +78,7 @@ func TestRealExtendAfterAChangeOfPassword(t *testing.T) {
 	assert.NotContains(t, fmt.Sprint(err), rightPassword)
 }
 
-// The same error by URLs: no vote, WRONGPASS by name, and no password in it.
+// With URLs the error is the same: no vote, WRONGPASS by name, and no password in it.
 func TestRealOpenWithAWrongPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	var urls []string
@@ -96,9 +95,9 @@ func TestRealOpenWithAWrongPassword(t *testing.T) {
 	assert.NotContains(t, fmt.Sprint(err), wrongPassword)
 }
 
-// A release that is refused during a rotation of passwords or rights is delivered when the
-// client may speak again: its key would stay for the whole ttl. The caller is told at once.
-// A connection that was never authenticated is not used again.
+// A release that is refused during a rotation of passwords or rights is delivered when the client
+// has access again; otherwise its key would stay for the whole ttl. The caller gets an error at
+// once. A connection that was never authenticated is not used again.
 func TestRealReleaseIsDeliveredAfterARotation(t *testing.T) {
 	for says, rotation := range map[string]struct {
 		meanwhile string // the password that the client has
@@ -140,7 +139,7 @@ func TestRealReleaseIsDeliveredAfterARotation(t *testing.T) {
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			assert.Contains(t, fmt.Sprint(err), says)
 			f.onAll(key, l, 0, 1)
-			if says != "NOPERM" { // which forbids scripts alone
+			if says != "NOPERM" { // which only forbids scripts
 				_, err = r.TryAcquire(f.ctx, "another key", time.Hour)
 				require.ErrorIs(t, err, redlock.ErrNoQuorum)
 				assert.Contains(t, fmt.Sprint(err), says)

@@ -17,7 +17,7 @@ import (
 
 const refusesToQueue = "node does not let us queue"
 
-// permitted is a Redlock of an ACL user, and its log.
+// permitted returns a Redlock of an ACL user, and its log.
 func (f *fleet) permitted(name string, said *[]*spoken) (*redlock.Redlock, *spy.Log) {
 	f.Helper()
 	log := &spy.Log{}
@@ -30,7 +30,7 @@ func (f *fleet) permitted(name string, said *[]*spoken) (*redlock.Redlock, *spy.
 	return f.redlockOf(clients, cfg), log
 }
 
-// With the rights that the docs list for it a wait is woken, and listens for longer than
+// With the rights that the docs list for it, a wait is woken, and stays subscribed for longer than
 // a connection may be silent.
 func TestRealAcquireWithTheRightsToWake(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("waker", wakingRights...)))
@@ -58,7 +58,7 @@ func TestRealAcquireWithTheRightsToWake(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// listenerIDs names the connections that wait for messages.
+// listenerIDs returns the ids of the connections that wait for messages.
 func (f *fleet) listenerIDs() (ids []string) {
 	f.Helper()
 	for _, a := range f.admin {
@@ -72,7 +72,7 @@ func (f *fleet) listenerIDs() (ids []string) {
 	return ids
 }
 
-// Without these rights a wait tries after pauses, and says so once for each node.
+// Without these rights a waiter tries after pauses, and logs that once for each node.
 func TestRealAcquireWithoutTheRightsToQueue(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...)))
 	var said []*spoken
@@ -98,8 +98,8 @@ func TestRealAcquireWithoutTheRightsToQueue(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// A node that does not let us queue, or subscribe, is a minority like any other: the others
-// wake the waiter.
+// A node that denies queueing or subscribing is a minority like any other: the others wake the
+// waiter.
 func TestRealAcquireWithoutTheRightsToQueueOnOneNode(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	var log spy.Log
@@ -124,11 +124,11 @@ func TestRealAcquireWithoutTheRightsToQueueOnOneNode(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// Without any one of the rights who waits gets the lock in the end, and a log that tells
-// does so once for each node.
+// Without any one of the rights a waiter still gets the lock. If the log reports it, it does so
+// once for each node.
 func TestRealAcquireWithoutOneOfTheRightsToWake(t *testing.T) {
 	rights := append(slices.Clone(queueRights), "+subscribe", "+publish")
-	tells := []string{"&redlock:wake:*", "+subscribe", "+zadd", "+zrange", "+zcount"} // whoever waits lacks them at once
+	tells := []string{"&redlock:wake:*", "+subscribe", "+zadd", "+zrange", "+zcount"} // at once
 	var users []string
 	for i, lacking := range rights {
 		all := slices.DeleteFunc(slices.Clone(wakingRights), func(right string) bool { return right == lacking })
@@ -151,7 +151,7 @@ func TestRealAcquireWithoutOneOfTheRightsToWake(t *testing.T) {
 			case slices.Contains(tells, lacking):
 				f.eventually("the log tells", func() bool { return log.Says(refusesToQueue) == len(f.servers) })
 			}
-			_ = f.release(l) // it may not be able to wake
+			_ = f.release(l) // the user may not be able to wake
 			_ = f.release(w.got())
 			for _, s := range f.servers {
 				assert.LessOrEqual(t, log.Says("node="+s.Addr()), 1)
@@ -161,8 +161,8 @@ func TestRealAcquireWithoutOneOfTheRightsToWake(t *testing.T) {
 	}
 }
 
-// A user without the rights to queue releases what a user with them waits for, and is told
-// that it did.
+// A user without the rights to queue releases a key for which a user with them waits, and its
+// release succeeds.
 func TestRealReleaseWithoutTheRightsToQueue(t *testing.T) {
 	f := startFleet(t, 3, redisserver.ACL(user("locker", minimalRights...), user("waker", wakingRights...)))
 	r, _ := f.permitted("waker", nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// inTheQueue waits until so many stand in the queue for a key in the Cluster and on the
+// inTheQueue waits until so many clients are in the queue for a key, in the Cluster and on the
 // plain masters.
 func (c *clustered) inTheQueue(key string, n int64) {
 	c.Helper()
@@ -37,7 +37,7 @@ func (c *clustered) nobodyIsLeft() {
 	}
 }
 
-// channels is how many shard channels are listened to on each of the Cluster's masters.
+// channels returns how many shard channels have subscribers on each of the Cluster's masters.
 func (c *clustered) channels() (n []int) {
 	c.Helper()
 	for _, s := range c.cluster.Servers() {
@@ -48,7 +48,7 @@ func (c *clustered) channels() (n []int) {
 	return n
 }
 
-// heardInCluster waits until somebody listens for so many keys on the Cluster.
+// heardInCluster waits until there are subscriptions for so many keys on the Cluster.
 func (c *clustered) heardInCluster(keys int) {
 	c.Helper()
 	c.eventually(fmt.Sprintf("%d channels are listened to", keys), func() bool {
@@ -60,8 +60,8 @@ func (c *clustered) heardInCluster(keys int) {
 	})
 }
 
-// A Cluster wakes by its sharded pub/sub, on a channel in the key's slot: it and one plain
-// master are a quorum.
+// A Cluster wakes waiters by its sharded pub/sub, on a channel in the key's slot. The Cluster and
+// one plain master are a quorum.
 func TestRealAcquireIsWokenByACluster(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestRealAcquireIsWokenByACluster(t *testing.T) {
 	}
 }
 
-// Only the Cluster and a master that hears nobody are left: the Cluster's wake-ups count.
+// Only the Cluster and a master without subscribers are left: the Cluster's wake-ups count.
 func TestRealAcquireIsWokenByAClusterAlone(t *testing.T) {
 	c := startClustered(t, 3)
 	holder, r := c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
@@ -115,7 +115,7 @@ func TestRealAcquireIsWokenByAClusterAlone(t *testing.T) {
 	c.nobodyWaits(0)
 }
 
-// moveSlot moves a key's slot and all that is in it to the next master.
+// moveSlot moves a key's slot, with everything in it, to the next master.
 func (c *clustered) moveSlot(key string) (from, to int) {
 	c.Helper()
 	servers := c.cluster.Servers()
@@ -144,7 +144,7 @@ func (c *clustered) moveSlot(key string) (from, to int) {
 	return from, to
 }
 
-// A slot moves while two wait for a key in it, and the queue with it: both get the lock.
+// A slot moves, with its queue, while two clients wait for a key in it. Both get the lock.
 func TestRealAcquireWaitsWhileASlotMoves(t *testing.T) {
 	c := startClustered(t, 2)
 	holder, first, second := c.redlock(redlock.Config{}), c.redlock(redlock.Config{}), c.redlock(redlock.Config{})
@@ -166,7 +166,7 @@ func TestRealAcquireWaitsWhileASlotMoves(t *testing.T) {
 	c.nobodyIsLeft()
 }
 
-// A Cluster needs its own rights to wake.
+// On a Cluster, waking needs other rights.
 func TestRealAcquireWithTheRightsToWakeOnACluster(t *testing.T) {
 	c := startClustered(t, 2, redisserver.ACL(
 		user("locker", append([]string{"+cluster|slots"}, minimalRights...)...),

@@ -35,9 +35,9 @@ func (c *clustered) scripts(servers ...*redisserver.Server) (n int) {
 	return n
 }
 
-// A wait on a Cluster asks for a place again when its own channel is confirmed, and not
-// when another wait's is: so many waits cost a Cluster as many scripts as they are, and not
-// the square of that.
+// A wait on a Cluster asks for its queue entry again when its own channel is confirmed, and not
+// when another wait's is. So n waits cost a Cluster a number of scripts that grows with n, not with
+// the square of n.
 func TestRealAcquireOfManyKeysOnAClusterHasLinearCost(t *testing.T) {
 	const many, more = 300, 10
 	c := startClustered(t, 2)
@@ -66,13 +66,13 @@ func TestRealAcquireOfManyKeysOnAClusterHasLinearCost(t *testing.T) {
 		c.heardInCluster(many + i + 1)
 		c.inTheQueue(k, 1)
 	}
-	// A wait looks at one node a second at the most, and asks a few times for its place.
+	// A wait looks at one node a second at most, and asks a few times for its queue entry.
 	looks := int(time.Since(began)/time.Second+1) * many
 	assert.Less(t, c.scripts(c.cluster.Servers()...)-before, looks+10*more)
 }
 
-// A shard that cannot be reached is dialled again and again. Waits for keys of the other
-// shards are not told each time that they cannot be woken, and ask for nothing.
+// A shard that is down is dialled again and again. Waits for keys of the other shards are not
+// notified of each failed dial, and send nothing.
 func TestRealAcquireBesideAShardThatIsDownCostsNothing(t *testing.T) {
 	const many = 100
 	c := startClustered(t, 2, redisserver.Config("cluster-require-full-coverage no"))

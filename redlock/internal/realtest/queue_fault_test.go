@@ -12,7 +12,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The scripts are lost while somebody waits, and while locks are handed on.
+// The scripts are lost while a client waits, and while locks are handed over.
 func TestRealAcquireWaitsThroughAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(5, redlock.Config{})
@@ -34,7 +34,7 @@ func TestRealAcquireWaitsThroughAScriptFlush(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// The same at any moment of a contended run.
+// The scripts are lost at any moment of a contended run.
 func TestRealAcquireUnderContentionAndScriptFlushes(t *testing.T) {
 	const redlocks, times = 6, 20
 	f := startFleet(t, 3)
@@ -49,8 +49,8 @@ func TestRealAcquireUnderContentionAndScriptFlushes(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// Connections of subscriptions are broken, and the lock is released in the same moment.
-// Every waiter gets it in the end.
+// Connections of subscriptions are broken at the moment in which the lock is released. Every waiter
+// gets the lock in the end.
 func TestRealAcquireWhenSubscriptionsBreakDuringTheRelease(t *testing.T) {
 	for name, which := range map[string][]int{
 		"one": {3}, "minority": {0, 2}, "majority": {1, 2, 4}, "all": {0, 1, 2, 3, 4},
@@ -78,7 +78,8 @@ func TestRealAcquireWhenSubscriptionsBreakDuringTheRelease(t *testing.T) {
 	}
 }
 
-// They are broken while the lock is held: they are made again, and with them the places.
+// Subscriptions are broken while the lock is held. They are restored, and with them the queue
+// entries.
 func TestRealAcquireRestoresBrokenSubscriptions(t *testing.T) {
 	f := startFleet(t, 3)
 	clients := f.clients()
@@ -104,8 +105,8 @@ func TestRealAcquireRestoresBrokenSubscriptions(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// The first in the queue has died without saying so: its connections are there, and
-// nobody reads them. The next gets the lock, and the one after it.
+// The first in the queue has died without closing its connections, which nobody reads. The next
+// waiter gets the lock, and then the one after it.
 func TestRealAcquireBehindAFrozenWaiter(t *testing.T) {
 	f := startFleet(t, 3)
 	links := f.links()
@@ -129,7 +130,7 @@ func TestRealAcquireBehindAFrozenWaiter(t *testing.T) {
 	assert.Equal(t, []int{0, 1}, f.takeTurns(line[1:]))
 	require.False(t, line[0].over())
 
-	// It was not dead: it finds its connections broken, or not, and gets its turn.
+	// It was not dead. It gets its turn, whether or not its connections broke.
 	for _, link := range links {
 		link.Resume()
 	}
@@ -138,7 +139,7 @@ func TestRealAcquireBehindAFrozenWaiter(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// The same of one whose connections ended: it is not heard, and passed over at once.
+// A waiter is gone, and its connections ended. It has no subscription, and is skipped at once.
 func TestRealAcquireBehindAWaiterThatIsGone(t *testing.T) {
 	f := startFleet(t, 3)
 	links := f.links()
@@ -169,7 +170,7 @@ func TestRealAcquireBehindAWaiterThatIsGone(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// Masters die, come back empty and lose their memory while several wait: all of them get
+// Masters die, come back empty and lose their memory while several clients wait. All of them get
 // their turn.
 func TestRealAcquireWaitsWhileMastersFail(t *testing.T) {
 	for name, fail := range map[string]func(f *fleet, which ...int){
@@ -232,7 +233,7 @@ func TestRealAcquireWaitsWhileAMajorityIsFlushed(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// A node of which nobody hears anything, though it answers, does not hold anybody up.
+// A node that hangs for all waiters delays none of them.
 func TestRealAcquireWaitsWhileANodeHangs(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// spoken is a hook that counts what a Redlock asks of one node for one key, or for all if
-// that is empty: "set", the queue script's "try", "enqueue" and "dequeue", and "release".
+// spoken is a hook that counts what a Redlock sends to one node for one key, or for all keys if key
+// is empty: "set", the queue script's "try", "enqueue" and "dequeue", and "release".
 type spoken struct {
 	key string
 	mu  sync.Mutex
@@ -49,7 +49,7 @@ func (s *spoken) count(what string) int {
 	return s.n[what]
 }
 
-// overhear has the clients' commands for a key counted, for each of them.
+// overhear counts the commands of each client for a key.
 func overhear(key string, clients []redis.UniversalClient) (all []*spoken) {
 	for _, c := range clients {
 		s := &spoken{key: key, n: map[string]int{}}
@@ -59,7 +59,7 @@ func overhear(key string, clients []redis.UniversalClient) (all []*spoken) {
 	return all
 }
 
-// total is how often all nodes were asked for something.
+// total returns how often one kind of command was sent to all nodes.
 func total(all []*spoken, what string) (n int) {
 	for _, s := range all {
 		n += s.count(what)
@@ -77,8 +77,7 @@ type waiting struct {
 	err    error
 }
 
-// wait begins to acquire a key that is held. What it gets is released by the test, or
-// by Close.
+// wait begins to acquire a key that is held. The lock is released by the test, or by Close.
 func (f *fleet) wait(r *redlock.Redlock, key string, ttl time.Duration) *waiting {
 	ctx, cancel := context.WithCancel(f.ctx)
 	w := &waiting{f: f, key: key, cancel: cancel, done: make(chan struct{})}
@@ -103,7 +102,7 @@ func (w *waiting) over() bool {
 // got waits for the lock.
 func (w *waiting) got() *redlock.Lock {
 	w.f.Helper()
-	<-w.done // the context ends when it hangs
+	<-w.done // if it hangs, the context ends
 	require.NoError(w.f, w.err)
 	return w.lock
 }
@@ -112,10 +111,10 @@ func queueKey(name string) string { return slot.Sibling("redlock:queue:", name) 
 
 func flagKey(name string) string { return slot.Sibling("redlock:queued:", name) }
 
-// tickets are the scores of who waits; below are the times of who was woken.
+// tickets is the lowest score of a waiter. Lower scores are the times of woken clients.
 const tickets = "100000000000000"
 
-// queued waits until so many stand in the queue for a name on each of the masters.
+// queued waits until so many clients are in the queue for a name on each of the masters.
 func (f *fleet) queued(name string, n int64, of ...int) {
 	f.Helper()
 	for _, i := range of {
@@ -125,8 +124,8 @@ func (f *fleet) queued(name string, n int64, of ...int) {
 	}
 }
 
-// line is who waits, one after the other, each in the queue of all masters before the next
-// comes.
+// line lets the Redlocks wait, one after the other. Each is in the queues of all masters before the
+// next comes.
 func (f *fleet) line(key string, ttl time.Duration, all ...*redlock.Redlock) (line []*waiting) {
 	f.Helper()
 	for i, r := range all {
@@ -136,7 +135,7 @@ func (f *fleet) line(key string, ttl time.Duration, all ...*redlock.Redlock) (li
 	return line
 }
 
-// redlocks are so many Redlocks with clients of their own.
+// redlocks makes n Redlocks, each with its own clients.
 func (f *fleet) redlocks(n int, cfg redlock.Config) (all []*redlock.Redlock) {
 	f.Helper()
 	for range n {
@@ -145,8 +144,8 @@ func (f *fleet) redlocks(n int, cfg redlock.Config) (all []*redlock.Redlock) {
 	return all
 }
 
-// takeTurns has each of the line release what it gets, and returns in which order they
-// got it. A release may find that a majority has forgotten the lock.
+// takeTurns lets each waiter of the line release the lock when it gets it, and returns their order.
+// A release may find that a majority has forgotten the lock.
 func (f *fleet) takeTurns(line []*waiting) (order []int) {
 	f.Helper()
 	type turn struct {
@@ -171,7 +170,7 @@ func (f *fleet) takeTurns(line []*waiting) (order []int) {
 	return order
 }
 
-// nobodyWaits waits until the masters have no queue and no flag of one.
+// nobodyWaits waits until the masters have no queue and no queue's flag.
 func (f *fleet) nobodyWaits(of ...int) {
 	f.Helper()
 	for _, i := range of {
@@ -182,7 +181,7 @@ func (f *fleet) nobodyWaits(of ...int) {
 	}
 }
 
-// listeners is how many connections wait for messages on each master.
+// listeners returns how many connections of each master wait for messages.
 func (f *fleet) listeners() (n []int) {
 	f.Helper()
 	for _, a := range f.admin {
@@ -193,8 +192,8 @@ func (f *fleet) listeners() (n []int) {
 	return n
 }
 
-// listening opens the Redlock's ears: afterwards who waits hears from the start. The key
-// is of no other use.
+// listening makes the Redlocks subscribe on all masters, so that their later waits are subscribed
+// from the start. Its key has no other use.
 func (f *fleet) listening(all ...*redlock.Redlock) {
 	f.Helper()
 	const key = "held for ears"
@@ -203,7 +202,7 @@ func (f *fleet) listening(all ...*redlock.Redlock) {
 	f.onAll(key, l, f.all()...)
 	for _, r := range all {
 		w := f.wait(r, key, ttl)
-		f.queued(key, 1, f.all()...) // which can be said twice, so:
+		f.queued(key, 1, f.all()...) // this may be true twice, so:
 		f.heard(r, w)
 		w.cancel()
 		<-w.done
@@ -213,7 +212,7 @@ func (f *fleet) listening(all ...*redlock.Redlock) {
 	f.gone(key, f.all()...)
 }
 
-// heard waits until somebody hears what is said to who waits, on all masters.
+// heard waits until every waiter for the key has a subscription on all masters.
 func (f *fleet) heard(r *redlock.Redlock, w *waiting) {
 	f.Helper()
 	for i, a := range f.admin {

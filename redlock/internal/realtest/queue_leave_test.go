@@ -16,8 +16,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A waiter that gives up leaves the queues of all nodes at once, wherever it is in them. The
-// last one removes the queue, which would otherwise be there for three minutes.
+// A waiter that gives up leaves the queues of all nodes at once, wherever it is in them. The last
+// one removes the queue, which would otherwise stay for three minutes.
 func TestRealAcquireCancelledLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(5, redlock.Config{})
@@ -60,8 +60,7 @@ func TestRealAcquireCancelledAtAnyMomentLeavesNothing(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// Close of a Redlock that waits ends the wait and leaves the queue. It has nothing to
-// listen to any more.
+// Close of a Redlock that waits ends the wait and leaves the queue. It also ends the subscriptions.
 func TestRealCloseLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 3)
 	holder := f.redlock(redlock.Config{})
@@ -81,7 +80,7 @@ func TestRealCloseLeavesTheQueue(t *testing.T) {
 	require.NoError(t, f.release(l))
 }
 
-// Several goroutines of each of several Redlocks stand in the queue once for each.
+// Several goroutines of each of several Redlocks wait. Each Redlock has one queue entry.
 func TestRealAcquireByALocalQueueHasOneQueueEntry(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(3, redlock.Config{})
@@ -98,8 +97,8 @@ func TestRealAcquireByALocalQueueHasOneQueueEntry(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// standsIn puts an entry with a subscription into the queue for a key, and returns the
-// messages to it.
+// standsIn adds an entry with a subscription to the queue for a key, and returns the messages to
+// it.
 func (f *fleet) standsIn(name string, of ...int) (said []<-chan *redis.Message) {
 	f.Helper()
 	who := "0123456789abcdef"
@@ -116,8 +115,8 @@ func (f *fleet) standsIn(name string, of ...int) (said []<-chan *redis.Message) 
 	return said
 }
 
-// With Fair a newcomer finds a free key held while another client waits for it, and has that
-// client woken. Without Fair it takes the key.
+// With Fair a newcomer finds a free key held while another client waits for it, and wakes that
+// client. Without Fair the newcomer takes the key.
 func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	f := startFleet(t, 3)
 	fair, unfair := f.redlock(redlock.Config{Fair: true}), f.redlock(redlock.Config{})
@@ -145,7 +144,7 @@ func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	require.NoError(t, f.release(l))
 	f.gone(key, f.all()...)
 
-	// It does not come, and so loses its queue entry.
+	// The woken client does not come, and so loses its queue entry.
 	l, err = fair.Acquire(f.ctx, key, ttl)
 	require.NoError(t, err)
 	require.NoError(t, f.release(l))
@@ -159,7 +158,7 @@ func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	require.NoError(t, f.release(l))
 }
 
-// Tokens grow over a contended run of clients that queue, with Fair and without.
+// Tokens grow in a contended run of clients that queue, with Fair and without.
 func TestRealAcquireTokensGrowInTheQueue(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fair %t", fair), func(t *testing.T) {
@@ -193,8 +192,8 @@ func TestRealAcquireTokensGrowInTheQueue(t *testing.T) {
 	}
 }
 
-// With the guard on a wait is woken as without. While a majority of the nodes have no vote
-// it goes on, and ends when they have one.
+// With the guard a wait is woken as without it. While a majority of the nodes have no vote the wait
+// goes on, and it ends when they have one.
 func TestRealAcquireWaitsWithTheGuard(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(4, realGuarded)

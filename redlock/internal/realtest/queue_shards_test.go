@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Many keys at once on every shard: each has a channel in its own slot.
+// Many keys on every shard at once: each has a channel in its own slot.
 func TestRealAcquireOfManyKeysIsWokenByACluster(t *testing.T) {
 	c := startClustered(t, 3)
 	var log spy.Log
@@ -30,7 +30,7 @@ func TestRealAcquireOfManyKeysIsWokenByACluster(t *testing.T) {
 		c.inTheQueue(k, 1)
 	}
 	c.heardInCluster(len(keys))
-	// All connections break, and are made again with all channels.
+	// All connections break, and are restored with all channels.
 	for _, s := range c.cluster.Servers() {
 		require.NoError(t, s.Client().ClientKillByFilter(c.ctx, "TYPE", "pubsub").Err())
 	}
@@ -43,7 +43,7 @@ func TestRealAcquireOfManyKeysIsWokenByACluster(t *testing.T) {
 	c.nobodyIsLeft()
 }
 
-// A slot moves while a client waits for a key in it: it gets the lock, and takes part in the
+// A slot moves while a client waits for a key in it. The client gets the lock, and is in the
 // Cluster's queue again.
 func TestRealAcquireWaitsWhileASlotMovesAndAConnectionBreaks(t *testing.T) {
 	c := startClustered(t, 2)
@@ -60,7 +60,7 @@ func TestRealAcquireWaitsWhileASlotMovesAndAConnectionBreaks(t *testing.T) {
 
 	from, to := c.moveSlot(key)
 	c.eventually("nobody listens at the old place", func() bool { return c.channels()[from] == 0 })
-	// A shard on which nothing is to be heard any more breaks its connection.
+	// The shard has no subscribed channels left. Its connection breaks.
 	require.NoError(t, c.cluster.Servers()[from].Client().ClientKillByFilter(c.ctx, "TYPE", "pubsub").Err())
 	c.eventually("both listen at the new place", func() bool { return c.channels()[to] == 2 })
 	c.inTheQueue(key, 2)

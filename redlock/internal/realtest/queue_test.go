@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A waiter asks for a queue entry and then, now and then, whether it is still there. It does
-// not try to take the key before the release wakes it, and then once.
+// A waiter asks for a queue entry, and checks now and then that the entry is still there. It does
+// not try to take the key before the release wakes it, and then tries once.
 func TestRealReleaseWakes(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, clients := f.redlock(redlock.Config{}), f.clients()
@@ -49,7 +49,7 @@ func TestRealReleaseWakes(t *testing.T) {
 	assert.Positive(t, woken, "it need not look again")
 }
 
-// The first of all waits has to connect its ears as well. It is woken all the same.
+// The first of all waits must also connect its subscriptions. It is still woken.
 func TestRealReleaseWakesTheFirstWaitOfAll(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(2, redlock.Config{})
@@ -62,7 +62,7 @@ func TestRealReleaseWakesTheFirstWaitOfAll(t *testing.T) {
 	f.gone(key, f.all()...)
 }
 
-// First come first served, also among clients that do not know of each other.
+// First come, first served, even among clients that do not know each other.
 func TestRealAcquireFirstComeFirstServed(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(7, redlock.Config{})
@@ -78,8 +78,8 @@ func TestRealAcquireFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// A holder that dies wakes nobody: the first in the queue looks when the key expires. Its
-// own looks would be at 1 s, 3 s and 7 s.
+// A holder that dies wakes nobody. The first in the queue looks when the key expires. Its regular
+// looks would be after 1 s, 3 s and 7 s.
 func TestRealAcquireAfterTheHolderDies(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, clients := f.redlock(redlock.Config{}), f.clients()
@@ -97,21 +97,21 @@ func TestRealAcquireAfterTheHolderDies(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// The same with several in the queue: each holds it until it is over.
+// Several clients are in the queue, and each holds the lock until it expires.
 func TestRealAcquireAfterEveryHolderDies(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(4, redlock.Config{})
 	f.acquire(all[0], key, time.Second)
 	line := f.line(key, time.Second, all[1:]...)
 	for _, w := range line {
-		w.got() // and says nothing more
+		w.got() // the holder sends nothing more
 	}
 	f.gone(key, f.all()...)
 	f.nobodyWaits(f.all()...)
 }
 
-// A client that deletes the key without this library wakes nobody. A waiter finds out by
-// itself, though the key would have lived for an hour.
+// A client of another library deletes the key, which wakes nobody. A waiter finds out by itself,
+// although the key would have lived for an hour.
 func TestRealAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	for name, which := range map[string][]int{"everywhere": {0, 1, 2}, "on a majority": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestRealAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	}
 }
 
-// Keys are whatever bytes, and their queues are beside them.
+// Keys may have any bytes. Each has a queue.
 func TestRealAcquireQueuesForStrangeKeys(t *testing.T) {
 	for _, prefix := range []string{"", "lock:", "{app}:", "}:{", "a b\n"} {
 		t.Run(fmt.Sprintf("%q", prefix), func(t *testing.T) {
@@ -164,7 +164,8 @@ func TestRealAcquireQueuesForStrangeKeys(t *testing.T) {
 	}
 }
 
-// The message that wakes names the key, so a waiter for many is woken for the right ones.
+// The message that wakes names the key, so a client that waits for many is woken for the right
+// ones.
 func TestRealAcquireOfManyKeysAtOnce(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, clients := f.redlock(redlock.Config{}), f.clients()

@@ -12,8 +12,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// wakes has a wait of one Redlock ended by a release of the other, and reports whether
-// without a look of its own. The keys have a prefix on the masters; said is of whom waits.
+// wakes lets a release of one Redlock end a wait of the other. It reports whether the wait ended
+// without a look of its own. The keys have a prefix on the masters; said counts the waiting
+// Redlock's commands.
 func (f *fleet) wakes(holder, r *redlock.Redlock, prefix string, said []*spoken) (woken bool) {
 	f.Helper()
 	l := f.acquire(holder, key, time.Hour)
@@ -72,7 +73,7 @@ func TestRealReleaseWakesAnyClient(t *testing.T) {
 	}
 }
 
-// The same with the clients that Open makes, in another database as well.
+// The same holds for the clients that Open makes, also in another database.
 func TestRealReleaseWakesARedlockOfOpen(t *testing.T) {
 	for name, way := range map[string]struct {
 		servers []redisserver.Option
@@ -127,8 +128,8 @@ func TestRealAcquireSharesTheOnlyConnectionWhileItWaits(t *testing.T) {
 	f.nobodyWaits(f.all()...)
 }
 
-// One node is a master under a Sentinel, which fails over while several wait. They are
-// woken by the others meanwhile, and the promoted one takes part afterwards.
+// One node is a master under a Sentinel, which fails over while several clients wait. The other
+// nodes wake them meanwhile, and the promoted master takes part afterwards.
 func TestRealAcquireWaitsWhileASentinelFailsOver(t *testing.T) {
 	for name, fail := range map[string]func(f *fleet, s *redisserver.Sentinel, old *redisserver.Server) error{
 		"killed": func(_ *fleet, s *redisserver.Sentinel, old *redisserver.Server) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A Redlock that never waits sends what it would without a queue: a SET NX PX and an EVALSHA
-// for each node, over one connection.
+// A Redlock that never waits sends the same commands as without queues: a SET NX PX and an EVALSHA
+// to each node, over one connection.
 func TestRealAcquireWithoutAWaitOnTheWire(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
@@ -34,7 +34,7 @@ func TestRealAcquireWithoutAWaitOnTheWire(t *testing.T) {
 			assert.Regexp(t, `^"evalsha" "[0-9a-f]{40}" `+quoted(2, name, flagKey(name), l.Value())+`$`, sent[1])
 		}
 	}
-	// Nor by Acquire, if the key is free.
+	// The same holds for Acquire, if the key is free.
 	l, err := r.Acquire(f.ctx, key, ttl)
 	require.NoError(t, err)
 	f.round("acquire", key)
@@ -48,7 +48,7 @@ func TestRealAcquireWithoutAWaitOnTheWire(t *testing.T) {
 	}
 }
 
-// pings is how many each master has had.
+// pings returns how many PINGs each master has executed.
 func (f *fleet) pings() (n []int) {
 	f.Helper()
 	for i := range f.servers {
@@ -57,7 +57,7 @@ func (f *fleet) pings() (n []int) {
 	return n
 }
 
-// connections is how many each master has.
+// connections returns how many connections each master has.
 func (f *fleet) connections() (n []int) {
 	f.Helper()
 	for _, a := range f.admin {
@@ -68,7 +68,7 @@ func (f *fleet) connections() (n []int) {
 	return n
 }
 
-// lua is which commands scripts have called on a master since the last look.
+// lua returns the commands that scripts have called on a master since the last look.
 func (m *monitor) lua() (verbs []string) {
 	m.f.Helper()
 	for _, command := range m.look(true) {
@@ -78,7 +78,7 @@ func (m *monitor) lua() (verbs []string) {
 	return verbs
 }
 
-// A release that nobody waits for looks at the key and deletes it, and no more.
+// A release without waiters reads the key and deletes it, and no more.
 func TestRealReleaseWithoutAQueue(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
@@ -93,8 +93,8 @@ func TestRealReleaseWithoutAQueue(t *testing.T) {
 	}
 }
 
-// A hundred waits of one Redlock listen on one connection to each node, which is given up
-// some time after the last of them. It is there again for the next.
+// A hundred waits of one Redlock share one subscription connection to each node. It is closed some
+// time after the last of them, and opened again for the next.
 func TestRealAcquireSubscribesOncePerNode(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, r := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})

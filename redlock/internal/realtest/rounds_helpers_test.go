@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// recorder keeps what Config.Trace tells.
+// recorder keeps the traces of Config.Trace.
 type recorder struct {
 	mu     sync.Mutex
 	rounds []redlock.Trace
@@ -23,7 +23,7 @@ func (r *recorder) add(t redlock.Trace) {
 	r.rounds = append(r.rounds, t)
 }
 
-// of lists the finished rounds of an operation on a key.
+// of returns the finished rounds of an operation on a key.
 func (r *recorder) of(op, key string) (found []redlock.Trace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,8 +35,7 @@ func (r *recorder) of(op, key string) (found []redlock.Trace) {
 	return found
 }
 
-// round waits until the last node has had its say in the first round of an
-// operation on a key.
+// round waits until the last node has answered in the first round of an operation on a key.
 func (f *fleet) round(op, key string) redlock.Trace {
 	f.Helper()
 	var found []redlock.Trace
@@ -47,9 +46,9 @@ func (f *fleet) round(op, key string) redlock.Trace {
 	return found[0]
 }
 
-// cleanedUp waits until the one refused attempt on a key has been cleaned up on all nodes
-// that had been asked, and returns their numbers. A refused caller does not wait for all of
-// them, and withdraws requests that were not sent by then.
+// cleanedUp waits until the one refused attempt on a key has been cleaned up on all nodes that were
+// asked, and returns their indexes. A refused caller does not wait for all of them, and withdraws
+// requests that were not sent by then.
 func (f *fleet) cleanedUp(key string) (asked []int) {
 	f.Helper()
 	f.eventually("the clean-up is through", func() bool {
@@ -80,8 +79,8 @@ func granted(t redlock.Trace) bool {
 	return true
 }
 
-// allGrant is a cycle in which every node, and not only a quorum, grants each
-// step. It waits for the stragglers: a release takes back what was not sent.
+// allGrant is a cycle in which every node, and not only a quorum, grants each step. It waits for
+// the last votes, because a release withdraws commands that were not sent.
 func (f *fleet) allGrant(r *redlock.Redlock, key string) {
 	f.Helper()
 	l := f.acquire(r, key, ttl)
@@ -95,8 +94,8 @@ func (f *fleet) allGrant(r *redlock.Redlock, key string) {
 	}
 }
 
-// allGrantAgain waits until every node grants an acquisition again. Each attempt
-// must succeed meanwhile: the nodes that have not failed are a quorum.
+// allGrantAgain waits until every node grants an acquisition again. Each attempt must succeed
+// meanwhile, because the nodes that have not failed are a quorum.
 func (f *fleet) allGrantAgain(r *redlock.Redlock, key string) {
 	f.Helper()
 	f.eventually("all nodes grant", func() bool {
@@ -108,8 +107,8 @@ func (f *fleet) allGrantAgain(r *redlock.Redlock, key string) {
 	})
 }
 
-// connect has the Redlock take part with every node before a test begins.
-// Attempts may fail: not every test has a NodeTimeout that connecting can meet.
+// connect makes the Redlock connect to every node before a test begins. Attempts may fail: not
+// every test has a NodeTimeout that is long enough to connect.
 func (f *fleet) connect(r *redlock.Redlock) {
 	f.Helper()
 	const key = "warm up"

@@ -13,7 +13,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// flushScripts has every master forget its scripts, as a restart does.
+// flushScripts makes every master forget its scripts, as a restart does.
 func (f *fleet) flushScripts() {
 	f.Helper()
 	for _, a := range f.admin {
@@ -21,8 +21,8 @@ func (f *fleet) flushScripts() {
 	}
 }
 
-// Case 3: the scripts are lost between acquisition, extension and release on all
-// nodes; redsync orphaned its keys then.
+// Case 3: the scripts are lost on all nodes between acquisition, extension and release. redsync
+// left orphaned keys then.
 func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 	f := startFleet(t, 5)
 	r, other := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
@@ -32,7 +32,7 @@ func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 		f.flushScripts()
 		require.NoError(t, l.Extend(f.ctx, 2*ttl))
 		f.flushScripts()
-		// A refused attempt's clean-up is a script as well.
+		// The clean-up of a refused attempt is a script too.
 		_, err := other.TryAcquire(f.ctx, key, ttl)
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		f.flushScripts()
@@ -44,7 +44,7 @@ func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 	}
 }
 
-// Case 3 again, while pipelines are under way.
+// This is case 3 while pipelines are under way.
 func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
@@ -75,8 +75,8 @@ func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 	}
 }
 
-// With all nodes reachable again nothing of ours is left. A node that is busy with another
-// client's script answers everything with BUSY; pending deliveries to it are sent again.
+// When all nodes can be reached again, no key of ours is left. A node that is busy with another
+// client's script replies BUSY to everything; pending deliveries to it are sent again.
 func TestRealReleaseOnBusyNodes(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("busy-reply-threshold 1"))
 	r := f.redlock(redlock.Config{})
@@ -109,7 +109,7 @@ func TestRealReleaseOnBusyNodes(t *testing.T) {
 	f.gone("held", f.all()...)
 }
 
-// flushUntil has the servers lose their scripts again and again, until so many are done.
+// flushUntil makes the servers lose their scripts again and again, until so many callers are done.
 func (f *fleet) flushUntil(done <-chan error, left int) {
 	for left > 0 {
 		select {

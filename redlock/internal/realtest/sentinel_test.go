@@ -12,9 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// One node of three is a master under a Sentinel. Locks go
-// on being granted, extended and released while it fails over, and afterwards
-// its new master takes part. That no goroutine is left is TestMain's to see.
+// One node of three is a master under a Sentinel. Locks are granted, extended and released while it
+// fails over, and its new master takes part afterwards. TestMain checks that no goroutine is left.
 func TestRealAcquireWhileASentinelFailsOver(t *testing.T) {
 	f := startFleet(t, 2)
 	s := redisserver.StartSentinel(t)
@@ -39,7 +38,7 @@ func TestRealAcquireWhileASentinelFailsOver(t *testing.T) {
 		require.NoError(t, before.Extend(f.ctx, time.Hour))
 		select {
 		case err = <-failedOver:
-		case <-time.After(10 * time.Millisecond): // not to saturate the machine
+		case <-time.After(10 * time.Millisecond): // so that the loop does not saturate the machine
 			continue
 		}
 		break
@@ -73,9 +72,9 @@ func TestRealAcquireWithoutTheSentinel(t *testing.T) {
 	f.gone(key, f.all()...)
 }
 
-// A deposed master does not let its Sentinel make it a replica, and lives on. go-redis gives
-// up the connections of its pool when the Sentinel says that there is another master, but not
-// those that are subscribed to something. The wait comes to listen to the new master.
+// A deposed master does not let its Sentinel make it a replica, and lives on. When the Sentinel
+// announces another master, go-redis closes the connections of its pool, but not its subscriptions.
+// The wait subscribes to the new master.
 func TestRealAcquireLeavesADeposedMaster(t *testing.T) {
 	f := startFleet(t, 1)
 	s := redisserver.StartSentinel(t)

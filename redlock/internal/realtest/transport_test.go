@@ -14,9 +14,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The client makes its first connection itself: go-redis writes to the client's options
-// when a server does not know maintenance notifications, under a lock that a Conn does not
-// share. The application uses the client at the same time. The race detector judges.
+// The client makes its first connection itself. If a server does not know maintenance
+// notifications, go-redis writes to the client's options, under a lock that a Conn does not share.
+// The application uses the client at the same time. The race detector decides.
 func TestRealAcquireConnectsBesideTheApplication(t *testing.T) {
 	f := startFleet(t, 1)
 	for range 20 {
@@ -35,13 +35,13 @@ func TestRealAcquireConnectsBesideTheApplication(t *testing.T) {
 	}
 }
 
-// TLS, by clients that trust the authority and by URLs.
+// TLS, with clients that trust the authority and with URLs.
 func TestRealAcquireOverTLS(t *testing.T) {
 	f := startFleet(t, 3, redisserver.TLS())
 	f.allGrant(f.redlock(redlock.Config{}), "new")
 	f.allGrant(f.open("?skip_verify=true", redlock.Config{}), "open")
 
-	// A certificate that nobody vouches for is no vote.
+	// A server whose certificate cannot be verified has no vote.
 	_, err := f.open("", redlock.Config{}).TryAcquire(f.ctx, key, ttl)
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	assert.Contains(t, fmt.Sprint(err), "certificate")
@@ -63,14 +63,14 @@ func TestRealAcquireInPlainTextToATLSPort(t *testing.T) {
 	assert.NotErrorIs(t, err, redlock.ErrHeld)
 }
 
-// Unix sockets through Open and New.
+// Unix sockets, with Open and with New.
 func TestRealAcquireOverAUnixSocket(t *testing.T) {
 	f := startFleet(t, 3, redisserver.UnixSocket())
 	f.allGrant(f.open("", redlock.Config{}), "open")
 	f.allGrant(f.redlock(redlock.Config{}), "new")
 }
 
-// The password of a unix URL is used, and not shown when it is wrong.
+// The password of a unix URL is used, and is not shown when it is wrong.
 func TestRealOpenOfAUnixSocketWithAPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.UnixSocket(), redisserver.RequirePass(rightPassword))
 	f.allGrant(f.open("?db=3", redlock.Config{}), "with a database")

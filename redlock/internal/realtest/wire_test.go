@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// monitor is a connection on which a master tells every command that it gets.
+// monitor is a connection on which a master reports every command that it gets.
 type monitor struct {
 	f     *fleet
 	i     int
@@ -40,15 +40,15 @@ func (f *fleet) watch() (all []*monitor) {
 	return all
 }
 
-// sent lists what clients have sent since the last look, up to now. Commands that scripts
-// call are not among it.
+// sent returns the commands that clients have sent since the last look, up to now. It leaves out
+// commands that scripts call.
 func (m *monitor) sent() []string {
 	m.f.Helper()
 	return m.look(false)
 }
 
-// look lists what was executed since the last look, either by scripts or by clients, up to
-// now: a mark of our own says where now is.
+// look returns the commands that were executed since the last look, either by scripts or by
+// clients. It marks the present with a command of its own.
 func (m *monitor) look(scripts bool) (commands []string) {
 	m.f.Helper()
 	m.marks++
@@ -71,7 +71,7 @@ func (m *monitor) look(scripts bool) (commands []string) {
 	return nil
 }
 
-// quoted is a command as MONITOR shows it.
+// quoted formats a command as MONITOR shows it.
 func quoted(args ...any) string {
 	var parts []string
 	for _, a := range args {
@@ -80,15 +80,15 @@ func quoted(args ...any) string {
 	return strings.Join(parts, " ")
 }
 
-// handshake tells the commands that go-redis opens a connection with, and the question
-// which server it is.
+// handshake reports whether a command is part of go-redis' handshake, or asks for the server's
+// identity.
 func handshake(command string) bool {
 	return strings.HasPrefix(command, `"HELLO"`) || strings.HasPrefix(command, `"hello"`) ||
 		strings.HasPrefix(command, `"client"`) || command == `"info" "server"`
 }
 
-// An uncontended TryAcquire is exactly SET key value NX PX ttl on the
-// wire. The first one of a client connects, with a handshake and nothing else.
+// An uncontended TryAcquire sends exactly SET key value NX PX ttl. A client's first one also
+// connects, with a handshake and nothing else.
 func TestRealAcquireUncontendedOnTheWire(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{KeyPrefix: "lock:"})
@@ -109,8 +109,8 @@ func TestRealAcquireUncontendedOnTheWire(t *testing.T) {
 	}
 }
 
-// Release and Extend are scripts by their hashes; a refused attempt costs one
-// command a node and one more for its clean-up.
+// Release and Extend send scripts by their hashes. A refused attempt costs one command a node, and
+// one more for its clean-up.
 func TestRealReleaseAndExtendOnTheWire(t *testing.T) {
 	const itsFlag = `"redlock:queued:{orders}"`
 	f := startFleet(t, 5)

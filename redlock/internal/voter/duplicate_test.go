@@ -15,7 +15,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// everyAcquisition is what can grant a key to a value that has it already, and SET.
+// everyAcquisition has a configuration for each command that can grant a key to a value that has it
+// already, and one for SET.
 var everyAcquisition = map[string]redlock.Config{
 	"plain":   {},
 	"fencing": {Fencing: true},
@@ -23,7 +24,7 @@ var everyAcquisition = map[string]redlock.Config{
 	"both":    {Fencing: true, Fair: true},
 }
 
-// eachWay is with and without what changes an acquisition.
+// eachWay has configurations with and without the options that change an acquisition.
 var eachWay = map[string]redlock.Config{
 	"plain":             {},
 	"guard":             {RestartGuard: ttl},
@@ -31,8 +32,8 @@ var eachWay = map[string]redlock.Config{
 	"guard and fencing": {RestartGuard: ttl, Fencing: true},
 }
 
-// While the lanes rest, one node's address comes to lead to another node's server, and the
-// third node dies: one server of three is no majority.
+// While the lanes rest, one node's address starts to lead to another node's server, and the third
+// node dies. One server of three is no majority.
 func TestDuplicateAppearsWhileTheLaneRestsBeforeAcquire(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestDuplicateAppearsWhileTheLaneRestsBeforeAcquire(t *testing.T) {
 	}
 }
 
-// A server that is too busy to say who it is, and grants right after, may be another node's.
+// A server that is too busy to identify itself, and grants right after, may be another node's
+// server.
 func TestDuplicateIsSuspectedOfAServerTooBusyForInfo(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +93,7 @@ func TestDuplicateIsSuspectedOfAServerTooBusyForInfo(t *testing.T) {
 	}
 }
 
-// The same with a client that has one connection, which the lane gives back at once.
+// The same happens with a client that has one connection, which the lane gives back at once.
 func TestDuplicateIsFoundOverTheOnlyConnection(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		var nodes []redis.UniversalClient
@@ -118,7 +120,7 @@ func TestDuplicateIsFoundOverTheOnlyConnection(t *testing.T) {
 	})
 }
 
-// The same for an extension, which each of the two would grant.
+// The same holds for an extension, which each of the two nodes would grant.
 func TestDuplicateAppearsWhileTheLaneRestsBeforeExtend(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
@@ -136,9 +138,9 @@ func TestDuplicateAppearsWhileTheLaneRestsBeforeExtend(t *testing.T) {
 	}
 }
 
-// In one round a node grants, its address comes to lead to another server, which its lane
-// meets, and another node's address to the server that has granted: that grants the same
-// value again, and has one vote.
+// In one round a node grants. Then its address starts to lead to another server, which its lane
+// meets. Another node's address starts to lead to the server that has granted. That server grants
+// the same value again, and still has one vote.
 func TestDuplicateCountsOnceInARound(t *testing.T) {
 	for name, cfg := range everyAcquisition {
 		t.Run(name, func(t *testing.T) {
@@ -151,14 +153,14 @@ func TestDuplicateCountsOnceInARound(t *testing.T) {
 				b.Masters.Kill(2)
 				addrs[0].Moves(b.Masters.Master(1), 5*time.Millisecond)
 				tried := make(chan error, 1)
-				go func() { // node 1 grants at once, node 0 has to shake hands
+				go func() { // node 1 grants at once; node 0 has to shake hands
 					_, err := r.TryAcquire(ctx, key, ttl)
 					tried <- err
 				}()
 				time.Sleep(time.Millisecond)
 				require.Equal(b, []int{1}, b.Has(key))
 				addrs[1].Moves(b.Masters.Master(3), 0)
-				for range 2 { // the first finds the connection broken
+				for range 2 { // the first operation finds the connection broken
 					go func() { _, _ = r.TryAcquire(ctx, "another", ttl) }()
 					time.Sleep(time.Millisecond)
 				}
@@ -170,7 +172,7 @@ func TestDuplicateCountsOnceInARound(t *testing.T) {
 	}
 }
 
-// A node's server dies for that node and shows up behind another one: it may vote there.
+// A server is gone for one node and appears behind another one. It may vote there.
 func TestDuplicateIsForgottenWhenItsOtherNodeIsDead(t *testing.T) {
 	for name, cfg := range eachWay {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +203,7 @@ func TestDuplicateIsForgottenWhenItsOtherNodeIsDead(t *testing.T) {
 				addrs[1].Moves(b.Masters.Master(3), 0)
 				b.Masters.Kill(3)
 				time.Sleep(2 * virtual.GuardFor)
-				if _, err := r.TryAcquire(ctx, key, ttl); err != nil { // the client has to find out
+				if _, err := r.TryAcquire(ctx, key, ttl); err != nil { // the client finds out
 					time.Sleep(5 * time.Second) // go-redis dials five times
 					_, err2 := r.TryAcquire(ctx, key, ttl)
 					require.NoError(b, err2, "%v", err)

@@ -26,8 +26,8 @@ func guardOf(period time.Duration, nodes int) (*Guard, func(node int, addr, run 
 	}
 }
 
-// Grants of an address that left the Cluster are over before its record is forgotten. Until
-// then another server there is quarantined, and a promoted one for ever.
+// The record of an address that left the Cluster is forgotten when the grants of that address are
+// over. Until then another server there is quarantined, and a promoted one for ever.
 func TestGuardRemembersAnAddressThatLeftForAQuarantine(t *testing.T) {
 	const period = 10 * time.Second
 	for name, c := range map[string]struct {
@@ -56,8 +56,7 @@ func TestGuardRemembersAnAddressThatLeftForAQuarantine(t *testing.T) {
 	}
 }
 
-// An address that returns to the Cluster is remembered for another quarantine when it leaves
-// once more.
+// An address returns to the Cluster and leaves once more. It is remembered for another quarantine.
 func TestGuardRemembersAnAddressThatCameBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 10 * time.Second

@@ -20,7 +20,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// onlyOn deletes the key of a lock on all nodes but those in keep.
+// onlyOn deletes the key of a lock on all nodes except those in keep.
 func onlyOn(b *virtual.Bed, l *redlock.Lock, keep ...int) {
 	b.Settle()
 	for i := range b.Masters.Len() {
@@ -30,7 +30,7 @@ func onlyOn(b *virtual.Bed, l *redlock.Lock, keep ...int) {
 	}
 }
 
-// infos counts the questions that a node was asked since the last call.
+// infos counts the INFO commands that a node got since the last call.
 func infos(b *virtual.Bed, i int) (n int) {
 	for _, c := range b.Masters.Master(i).Commands() {
 		if c[0] == "INFO" {
@@ -41,8 +41,8 @@ func infos(b *virtual.Bed, i int) (n int) {
 	return n
 }
 
-// The hole in Redlock: A holds by nodes 0, 1 and 2, and 2 forgets. Without the guard B
-// gets in by 2, 3 and 4; with it, not before A's validity is over.
+// The hole in Redlock: A holds by nodes 0, 1 and 2, and 2 forgets. Without the guard B gets in by
+// 2, 3 and 4. With it, B does not get in before A's validity is over.
 func TestGuardExcludesAMasterThatForgot(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		other := b.NewRedlock(redlock.Config{})
@@ -55,13 +55,13 @@ func TestGuardExcludesAMasterThatForgot(t *testing.T) {
 	})
 	virtual.Run(t, 5, virtual.Guarded, func(b *virtual.Bed) {
 		other := b.NewRedlock(virtual.Guarded)
-		b.Release(b.Take(other)) // it knows the servers
+		b.Release(b.Take(other)) // it meets the servers
 		a := b.Take(b.Redlock)
 		onlyOn(b, a, 0, 1, 2)
 		require.NoError(b, b.Masters.Master(2).RestartEmpty())
 		start := time.Now()
 		_, err := other.TryAcquire(ctx, key, ttl)
-		require.ErrorIs(b, err, redlock.ErrHeld) // and a connection is found to be broken
+		require.ErrorIs(b, err, redlock.ErrHeld) // this also finds a broken connection
 		_, err = other.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(b, err, redlock.ErrHeld)
 		assert.ErrorContains(b, err, b.Masters.Master(2).Addr()+": quarantined for 11.1s: restarted 0s ago")
@@ -74,8 +74,8 @@ func TestGuardExcludesAMasterThatForgot(t *testing.T) {
 	})
 }
 
-// A quarantined node is asked all the same, so that it is a full node again when its time is
-// over, and is released with the others. The end of the quarantine wakes waiters.
+// A quarantined node gets all commands, so that it is a full node again when the quarantine ends,
+// and is released with the others. The end of the quarantine wakes waiters.
 func TestGuardEndsAQuarantine(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
@@ -100,8 +100,8 @@ func TestGuardEndsAQuarantine(t *testing.T) {
 	})
 }
 
-// A quarantined node's word does not extend a lock either, but that it has lost it is
-// true.
+// A quarantined node's vote does not extend a lock either. But if it reports that it has lost the
+// lock, that counts.
 func TestGuardExcludesAQuarantinedNodeFromExtend(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		l := b.Take(b.Redlock)
@@ -162,7 +162,7 @@ func TestGuardFindsARestartWhileABatchIsComposed(t *testing.T) {
 		assert.Error(b, err, "by 1 and an unverified 2")
 		_, err = r.TryAcquire(ctx, key, ttl)
 		assert.ErrorContains(b, err, "quarantined for 11.1s")
-		// The same with a connection that is new, so that INFO is in the batch.
+		// The same happens on a new connection, so that INFO is in the batch.
 		hook.f = func() { require.NoError(b, b.Masters.Master(2).RestartEmpty()) }
 		_, err = r.TryAcquire(ctx, key, ttl)
 		assert.Error(b, err)
@@ -170,14 +170,14 @@ func TestGuardFindsARestartWhileABatchIsComposed(t *testing.T) {
 	})
 }
 
-// Another server takes over behind the address; it has been up for long.
+// Another server takes over behind the address. It has been up for long.
 func TestGuardQuarantinesAPromotedServer(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		b.Steal(key, time.Hour, 0)
 		require.NoError(b, b.Masters.Master(2).FailOver())
 		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
-		require.ErrorIs(b, err, redlock.ErrHeld) // 1 granted; 2 says nothing yet
+		require.ErrorIs(b, err, redlock.ErrHeld) // node 1 granted; node 2 has no vote yet
 		time.Sleep(time.Second)
 		_, err = b.Redlock.TryAcquire(ctx, key, ttl)
 		assert.ErrorContains(b, err, b.Masters.Master(2).Addr()+": quarantined for 9.1s: another server took over 1s ago")
@@ -186,8 +186,8 @@ func TestGuardQuarantinesAPromotedServer(t *testing.T) {
 	})
 }
 
-// A master is demoted and promoted again; its connections live on, and so does its run
-// id. Whether or not it was asked meanwhile, it is found out.
+// A master is demoted and promoted again. Its connections live on, and its run id stays the same.
+// The client finds out, whether or not it asked meanwhile.
 func TestGuardQuarantinesAFormerMaster(t *testing.T) {
 	for _, asked := range []bool{true, false} {
 		virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
@@ -212,7 +212,7 @@ func TestGuardQuarantinesAFormerMaster(t *testing.T) {
 	}
 }
 
-// promote has a replica take over that has all but the latest keys: it has the marker.
+// promote lets a replica take over that has all keys but the latest. It has the identity record.
 func promote(b *virtual.Bed, i int) {
 	b.Helper()
 	mark, err := b.Redis(i).Get("redlock:server")
@@ -221,12 +221,12 @@ func promote(b *virtual.Bed, i int) {
 	require.NoError(b, b.Redis(i).Set("redlock:server", mark))
 }
 
-// A client that was not there when a replica was promoted finds in the node's marker
-// that another server was, or since when this one is.
+// A client that did not see a replica's promotion finds in the node's identity record that another
+// server was there, or since when this one is.
 func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
-		b.Warm() // writes the markers
+		b.Warm() // writes the identity records
 		time.Sleep(time.Second)
 		b.Steal(key, time.Hour, 0)
 		promote(b, 2)
@@ -243,8 +243,8 @@ func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
 		third := b.NewRedlock(virtual.Guarded)
 		b.Release(b.Take(third))
 		assert.NoError(b, third.Nodes()[2].Servers[0].Err)
-		// A client that was there all the time believes that too, although it hears of it
-		// late.
+		// A client that was there all the time believes the record too, although it learns of the
+		// promotion late.
 		l := b.Take(b.Redlock)
 		b.Settle()
 		b.Release(l)
@@ -253,9 +253,9 @@ func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
 	})
 }
 
-// A server that was never a replica and has no identity record is not kept out, or no first
-// deployment would work. One that was restarted with its memory has a record, of the
-// process before: it costs one guard if no client saw the restart, and once.
+// A server that was never a replica and has no identity record may vote; otherwise no first
+// deployment would work. A server that was restarted with its memory has the record of the process
+// before. If no client saw the restart, that costs one guard, once.
 func TestGuardCountsAServerWithoutAnIdentityRecord(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Release(b.Take(b.Redlock))
@@ -284,7 +284,7 @@ func TestGuardCountsAServerWithoutAnIdentityRecord(t *testing.T) {
 	})
 }
 
-// One batch is enough to write a marker, also over the only connection of a client.
+// One batch is enough to write an identity record, even over the only connection of a client.
 func TestGuardWritesTheIdentityRecordAtOnce(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		client := b.Masters.Master(0).Client(func(o *redis.Options) { o.PoolSize = 1 })
@@ -298,15 +298,15 @@ func TestGuardWritesTheIdentityRecordAtOnce(t *testing.T) {
 	})
 }
 
-// A client that knows of a promotion tells others, even after a client that did not has left
-// an identity record without a time.
+// A client that knows of a promotion records it for others, even after a client that did not know
+// has left an identity record without a date.
 func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
 		b.Masters.Master(2).Miniredis().Del("redlock:server")
 		require.NoError(b, b.Masters.Master(2).FailOver())
-		b.Release(b.Take(b.NewRedlock(virtual.Guarded))) // does not know
-		for range 2 {                                    // knows
+		b.Release(b.Take(b.NewRedlock(virtual.Guarded))) // it does not know
+		for range 2 {                                    // it knows
 			l := b.Take(b.Redlock)
 			b.Settle()
 			b.Release(l)
@@ -319,8 +319,7 @@ func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
 	})
 }
 
-// An identity is believed for a second on a live connection, and asking again takes no
-// round trip.
+// An identity is trusted for a second on a live connection. Asking again takes no extra round trip.
 func TestGuardAsksOnceASecond(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
@@ -341,7 +340,7 @@ func TestGuardAsksOnceASecond(t *testing.T) {
 		assert.Equal(b, 1, infos(b, 0), "without the guard once while the lane has its connection")
 		for range 3 {
 			b.Release(b.Take(b.Redlock))
-			time.Sleep(2 * time.Second) // the connection is given back
+			time.Sleep(2 * time.Second) // the connection is given back by then
 		}
 		assert.Equal(b, 2, infos(b, 0), "and for each that it takes")
 		b.Masters.Kill(0)
@@ -354,7 +353,7 @@ func TestGuardAsksOnceASecond(t *testing.T) {
 	})
 }
 
-// A user that may not run INFO is told which right is missing, and no vote counts. Without
+// For a user that may not run INFO, the error names the missing right, and no vote counts. Without
 // the guard INFO is not needed.
 func TestGuardWithoutTheRightToInfo(t *testing.T) {
 	forbid := func(b *virtual.Bed) {
@@ -380,7 +379,7 @@ func TestGuardWithoutTheRightToInfo(t *testing.T) {
 		forbid(b)
 		b.Release(b.Take(b.Redlock))
 	})
-	// Another error is told as it is, and what is no marker is none.
+	// Any other error is reported as it is. A malformed identity record counts as none.
 	virtual.Run(t, 1, virtual.Guarded, func(b *virtual.Bed) {
 		_, err := b.Redis(0).Lpush("redlock:server", "x")
 		require.NoError(b, err)
@@ -409,7 +408,7 @@ func TestGuardRefusesALongerTTL(t *testing.T) {
 	})
 }
 
-// One server listed twice has one vote, and the first operation says so.
+// One server that is listed twice has one vote, and the first operation reports it.
 func TestDuplicateOfAServerListedTwice(t *testing.T) {
 	for _, cfg := range []redlock.Config{{}, virtual.Guarded, {Fencing: true}} {
 		virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
@@ -437,8 +436,8 @@ func TestDuplicateOfAServerListedTwice(t *testing.T) {
 	}
 }
 
-// The first operation waits for a slow twin, but not for a hung node, nor for one that
-// refuses connections.
+// The first operation waits for a slow duplicate, but not for a hung node, nor for one that refuses
+// connections.
 func TestDuplicateIsAwaitedByTheFirstOperation(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Delay(5*time.Millisecond, 5*time.Millisecond)
@@ -469,7 +468,7 @@ func TestGuardStatusOfNodes(t *testing.T) {
 		b.Warm()
 		require.NoError(b, b.Masters.Master(1).RestartEmpty())
 		now := time.Now()
-		for range 2 { // the first finds a connection broken
+		for range 2 { // the first operation finds a connection broken
 			l := b.Take(b.Redlock)
 			b.Settle()
 			b.Release(l)

@@ -16,7 +16,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// address is the third node's in a bed of three nodes and more servers. It leads to one
+// address is the third node's address in a bed of three nodes and more servers. It leads to one
 // server at a time.
 type address struct {
 	*virtual.Bed
@@ -24,14 +24,14 @@ type address struct {
 	conns []net.Conn
 }
 
-// moving runs f in a bubble with two plain nodes and one whose address can be given to
-// another server: masters 2 to n-1 are those that it can lead to.
+// moving runs f in a bubble with two plain nodes, and one whose address can be given to another
+// server. It can lead to masters 2 to n-1.
 func moving(t *testing.T, n int, f func(a *address)) {
 	t.Helper()
 	virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) { f(&address{Bed: b, leads: b.Masters.Master(2)}) })
 }
 
-// guarded is one more client with the guard on the two nodes and the address.
+// guarded makes one more client with the guard, on the two nodes and the address.
 func (a *address) guarded(cfg redlock.Config) *redlock.Redlock {
 	a.Helper()
 	cfg.RestartGuard = virtual.GuardFor
@@ -52,7 +52,7 @@ func (a *address) guarded(cfg redlock.Config) *redlock.Redlock {
 	return r
 }
 
-// breakable is a connection that the test closes, and the client again.
+// breakable is a connection that the test closes, and then the client again.
 type breakable struct {
 	net.Conn
 	once sync.Once
@@ -73,7 +73,7 @@ func (a *address) lead(i int) {
 	a.conns = nil
 }
 
-// look has the client ask all three nodes, over new connections where old ones broke.
+// look makes the client ask all three nodes, over new connections where old ones broke.
 func (a *address) look(r *redlock.Redlock) {
 	a.Helper()
 	for range 2 {
@@ -87,11 +87,11 @@ func (a *address) look(r *redlock.Redlock) {
 	}
 }
 
-// third is why the third node's votes do not count for the client.
+// third returns why the third node's votes do not count for the client.
 func (a *address) third(r *redlock.Redlock) error { return r.Nodes()[2].Servers[0].Err }
 
-// A replica whose master had lost the identity record is promoted, and a client meets it
-// first: it may have forgotten, and is in quarantine from now.
+// A replica whose master had lost the identity record is promoted, and a client is the first to
+// meet it. The replica may have forgotten locks, and is in quarantine from now.
 func TestIdentityRecordMissingOnAPromotedServer(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
 		b.Warm()
@@ -180,8 +180,8 @@ func TestIdentityRecordDateOfAServerThatWasNeverAReplica(t *testing.T) {
 	})
 }
 
-// The first dated record is lost, and a client that knows of nothing leaves one without a
-// date. The client that knows of the takeover writes the date again.
+// The first dated record is lost, and a client that knows of no takeover writes one without a date.
+// The client that knows of the takeover writes the date again.
 func TestIdentityRecordIsWrittenAgainWhenLost(t *testing.T) {
 	for name, lose := range map[string]func(a *address){
 		"it is gone":         func(a *address) {},
@@ -205,7 +205,7 @@ func TestIdentityRecordIsWrittenAgainWhenLost(t *testing.T) {
 	}
 }
 
-// A server that nobody has met has the identity record of another, from a backup perhaps.
+// A server that no client has met has the identity record of another, perhaps from a backup.
 func TestIdentityRecordOfAnotherServer(t *testing.T) {
 	moving(t, 4, func(a *address) {
 		require.NoError(a, a.Redis(2).Set("redlock:server", "someone:else 0"))
@@ -215,15 +215,15 @@ func TestIdentityRecordOfAnotherServer(t *testing.T) {
 	})
 }
 
-// An identity is believed for a second from when the question was sent: the answer may
-// have been under way for longer.
+// An identity is trusted for a second from the moment when the question was sent, because the
+// answer may have been under way for longer.
 func TestGuardAsksAgainASecondAfterItSentTheQuestion(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{RestartGuard: virtual.GuardFor, NodeTimeout: 3 * time.Second}, func(b *virtual.Bed) {
 		third := b.Masters.Master(2)
 		b.Release(b.Take(b.Redlock))
 		b.Settle()
 		time.Sleep(990 * time.Millisecond)
-		// It keeps the connection in use, and the node is asked on it.
+		// This keeps the connection in use, on which the node is asked.
 		b.Release(b.Take(b.Redlock))
 		time.Sleep(50 * time.Millisecond)
 		third.Delay(0, 900*time.Millisecond)

@@ -57,7 +57,7 @@ func TestGuardWritesIdentityRecords(t *testing.T) {
 		assert.Empty(t, s.wanted(sent), "a replica cannot be written to")
 	}
 	s := &Server{guard: &Guard{}, Info: Info{Identity: Identity{"run", "replication"}, role: "master", now: now}}
-	// A master's replication id changes too when a first replica comes, for a backup.
+	// A master's replication id also changes when a first replica connects, for a backup.
 	s.record = parseRecord("run:other 990000")
 	assert.False(t, s.others())
 	since, ok := s.dated()
@@ -70,20 +70,20 @@ func TestGuardWritesIdentityRecords(t *testing.T) {
 	assert.Empty(t, s.wanted(sent), "without the guard nobody asked")
 }
 
-// A client believes or ignores the date in a server's own record, depending on when it last saw
-// the server before it.
+// A client trusts or ignores the date in a server's own record, depending on when it last saw the
+// previous server.
 func TestGuardHeedsDates(t *testing.T) {
 	const ms = time.Millisecond
 	start := time.Now()
 	const took = 100 * ms // between the question and the answer
 	for _, c := range []struct {
 		name      string
-		before    string        // the identity that was there; empty: unknown
-		mark      string        // the record then
-		heard     time.Duration // how long before the question the last answer was read
+		before    string        // the identity that was there; empty if unknown
+		mark      string        // the record at that time
+		heard     time.Duration // from reading the last answer to sending the question
 		promoted  bool
 		now       string        // the record
-		changed   time.Duration // time since the takeover when this answer was read; -1: never
+		changed   time.Duration // time since the takeover when this answer was read; -1 if never
 		void, new bool
 	}{
 		{"a first deployment", "", "", 0, false, "", -1, false, true},
@@ -126,8 +126,8 @@ func TestGuardHeedsDates(t *testing.T) {
 	}
 }
 
-// Two clients that observe one takeover write different dates. The later one stays: neither
-// client moves its own date back, and neither moves it again and again.
+// Two clients that observe one takeover write different dates. The later one stays: neither client
+// moves its own date back, and neither moves it again and again.
 func TestGuardWitnessesAgreeOnADate(t *testing.T) {
 	start := time.Now()
 	var record string

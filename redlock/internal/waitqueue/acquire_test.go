@@ -47,7 +47,7 @@ func TestAcquireDoesNotSleepPastTheHoldersTtl(t *testing.T) {
 	})
 }
 
-// Only as many nodes as a majority needs must be free for it to be worth a try.
+// A waiter tries when as many nodes as a majority needs can be free.
 func TestAcquireLooksWhenAMajorityCanBeFree(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -86,8 +86,8 @@ func TestAcquireCancelledReportsWhyItWaited(t *testing.T) {
 	})
 }
 
-// Case 15: a retry is blocked by its own minority, when the value is reused or
-// what an attempt got is not given back before the next.
+// Case 15: a retry is blocked by its own minority if the value is reused, or if the grants of an
+// attempt are not deleted before the next.
 func TestAcquireRetryIsNotBlockedByItsOwnMinority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -114,7 +114,7 @@ func TestAcquireRetryIsNotBlockedByItsOwnMinority(t *testing.T) {
 	})
 }
 
-// Case 22: a failed acquisition leaves no state behind, here or there.
+// Case 22: a failed acquisition leaves no state behind, neither in the client nor on the nodes.
 func TestAcquireThatFailsLeavesNothing(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -125,7 +125,7 @@ func TestAcquireThatFailsLeavesNothing(t *testing.T) {
 			b.Settle()
 			assert.Equal(t, []int{0, 1, 2}, b.Has(key))
 		}
-		// Keys that had been granted in vain by the decision are free on return.
+		// Keys that were granted in vain before the decision are free on return.
 		for i := range 3 {
 			b.Masters.Master(i).Delay(5*time.Millisecond, 0)
 		}
@@ -156,7 +156,7 @@ func TestAcquireWaitsForAQuorumToComeBack(t *testing.T) {
 
 func TestAcquireTakesTurnsWithContenders(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		// Case 24: all share one key, and a checker decides.
+		// Case 24: all clients share one key, and a checker finds two holders.
 		held, acquired := 0, 0
 		done := make(chan error, 8)
 		for range 8 {
@@ -225,7 +225,7 @@ func TestAcquireTakesTurnsWithinOneRedlock(t *testing.T) {
 			require.NoError(t, <-done)
 		}
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order, "first come first served")
-		// Each hands over as it releases: one round trip to release, one to acquire.
+		// Each client hands over as it releases: one round trip to release, one to acquire.
 		assert.LessOrEqual(t, time.Since(start), 10*(time.Second+10*time.Millisecond))
 	})
 }
@@ -260,8 +260,8 @@ func TestAcquireCancelledMakesRoomInTheLocalQueue(t *testing.T) {
 	})
 }
 
-// The nodes are healthy and the key is held all the while: that the wait ends in
-// the middle of an attempt changes nothing about why it was in vain.
+// The nodes are healthy and the key is held all the time. If the wait ends during an attempt, its
+// reason is still that the key was held.
 func TestAcquireCancelledInsideAnAttemptIsHeld(t *testing.T) {
 	for d := range 40 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -278,8 +278,8 @@ func TestAcquireCancelledInsideAnAttemptIsHeld(t *testing.T) {
 	}
 }
 
-// A goroutine that takes the lock again and again does not overtake those of the
-// same Redlock that wait.
+// A goroutine that takes the lock again and again does not overtake waiting goroutines of the same
+// Redlock.
 func TestAcquireRepeatedDoesNotOvertakeTheLocalQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
@@ -316,8 +316,8 @@ func TestAcquireRepeatedDoesNotOvertakeTheLocalQueue(t *testing.T) {
 	})
 }
 
-// Locks that were acquired together are renewed together, and nobody else waits for
-// all of them: six batches of a lane take longer than NodeTimeout here.
+// Locks that were acquired together are renewed together, and no other operation waits for all the
+// renewals: six batches of a lane take longer than NodeTimeout here.
 func TestAcquireDoesNotWaitForManyRenewalsAtOnce(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()

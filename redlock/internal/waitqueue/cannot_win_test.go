@@ -16,8 +16,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// turns has parties take the lock for 20 ms each, over and over, for d. It returns how many
-// turns each party had, and the longest time between two turns of any.
+// turns lets parties take the lock for 20 ms each, over and over, for d. It returns how many turns
+// each party had, and the longest time between two turns of any parties.
 func turns(b *virtual.Bed, parties []*virtual.Party, d time.Duration) (each []int, gap time.Duration) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -56,13 +56,13 @@ func sum(each []int) (n int) {
 	return n
 }
 
-// A client whose turns are in vain, because its links are slower than its NodeTimeout or
-// because it reaches a minority alone, does not keep the others from theirs.
+// A client may never win, because its links are slower than its NodeTimeout or because it reaches
+// only a minority. It does not keep the others from their turns.
 func TestAcquireBesideAClientThatCannotWin(t *testing.T) {
 	const d = 3 * time.Second
 	for name, c := range map[string]struct {
 		masters, reaches int   // of the masters, for the client that cannot win
-		down             []int // for all
+		down             []int // for all clients
 		fair             bool
 	}{
 		"slow links":                          {masters: 5, reaches: 5},
@@ -100,14 +100,14 @@ func TestAcquireBesideAClientThatCannotWin(t *testing.T) {
 					assert.GreaterOrEqual(b, 5*with[i], sum(with[:3]), "%v", with)
 				}
 				sick.Revive()
-				time.Sleep(2 * time.Minute) // whatever was said is heard, and what it had is over
+				time.Sleep(2 * time.Minute) // its messages have arrived, and its keys are over
 				b.NoQueues()
 			})
 		})
 	}
 }
 
-// The same client has its turns where it can win: with a NodeTimeout that is long enough.
+// The same client has its turns if it can win: with a NodeTimeout that is long enough.
 func TestAcquireOverSlowLinksHasItsTurns(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		parties := b.ReadyParties(3, redlock.Config{})
@@ -133,7 +133,7 @@ func TestAcquireAfterAClientCouldNotWin(t *testing.T) {
 			sick.Paths[i].Refuse(true)
 			sick.Paths[i].Break()
 		}
-		w := sick.Wait("another", time.Minute) // and all the time
+		w := sick.Wait("another", time.Minute) // during all that time
 		with, _ := turns(b, append(slices.Clone(healthy), sick), 6*time.Second)
 		require.Zero(b, with[3])
 		assert.False(b, w.Over())
@@ -155,8 +155,8 @@ func slowPaths(p *virtual.Party, random *rand.Rand, least, most time.Duration) {
 	}
 }
 
-// While a majority is down a wait says so, and its probes find out when that is over: from
-// then on somebody else has the key.
+// While a majority is down a wait reports that. Its probes find out when the majority is back: from
+// then on another client holds the key.
 func TestAcquireSaysWhyItWaits(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -188,8 +188,8 @@ func TestAcquireSaysWhyItWaits(t *testing.T) {
 	})
 }
 
-// With a minority down, a wait looks as often as with none: a look at a node that does not
-// answer is made up for on the next.
+// With a minority down, a wait looks as often as with none: after a look at a node that does not
+// answer it looks at the next one.
 func TestAcquireLooksSkipNodesThatAreDown(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		for seed := range 10 { // the first node to look at is random

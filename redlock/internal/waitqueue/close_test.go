@@ -16,8 +16,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Close ends a wait in any phase, also on a node that hangs, in bounded time. A context that
-// ends before that is the cause of an error that says why the lock was not to be had.
+// Close ends a wait in any phase in bounded time, even on a node that hangs. If a context ends
+// before that, it is the cause of an error that explains why the lock was not acquired.
 func TestCloseInEveryPhaseOfAWait(t *testing.T) {
 	for seed := range uint64(25) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -41,7 +41,7 @@ func TestCloseInEveryPhaseOfAWait(t *testing.T) {
 			}
 			time.Sleep(time.Duration(random.IntN(300_000)) * time.Microsecond)
 			for _, r := range clients {
-				// NodeTimeouts, and what the clients take to give a connection up.
+				// A few NodeTimeouts, and the time in which the clients give up a connection.
 				assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, r.Close()) }), 8*time.Second, "seed %d", seed)
 			}
 			all.Wait()
@@ -52,7 +52,7 @@ func TestCloseInEveryPhaseOfAWait(t *testing.T) {
 	}
 }
 
-// waitUntilClosed wants the key again and again, with contexts that end.
+// waitUntilClosed waits for the key again and again, with contexts that end.
 func waitUntilClosed(b *virtual.Bed, r *redlock.Redlock, random *rand.Rand) {
 	for {
 		c, cancel := context.WithTimeout(ctx, time.Duration(1+random.IntN(500))*time.Millisecond)
@@ -64,7 +64,7 @@ func waitUntilClosed(b *virtual.Bed, r *redlock.Redlock, random *rand.Rand) {
 		case err == nil:
 			time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
 			if random.IntN(5) > 0 {
-				_ = l.Release(ctx) // or it expires
+				_ = l.Release(ctx) // or the lock expires
 			}
 		case errors.Is(err, redlock.ErrClosed):
 			return
@@ -86,7 +86,7 @@ func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
 			}
 			r, err := redlock.New(nodes, redlock.Config{})
 			require.NoError(b, err)
-			held, err := r.TryAcquire(ctx, "held", time.Hour) // so that the lanes are connected
+			held, err := r.TryAcquire(ctx, "held", time.Hour) // connects the lanes
 			require.NoError(b, err)
 			l := b.Acquire(key, time.Hour)
 			b.Settle()
@@ -107,13 +107,13 @@ func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
 	}
 }
 
-// The key was held by somebody all the time, also for who took a wait over and is stopped
-// in the middle of its first try.
+// The key was held all the time. That is also the reason for a waiter that takes over a wait and is
+// stopped during its first try.
 func TestAcquireThatInheritsAWaitReportsWhy(t *testing.T) {
 	for d := range 40 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 			for _, m := range b.Masters.All() {
-				m.RefuseSubscriptions("ERR no such thing") // so that it tries often
+				m.RefuseSubscriptions("ERR no such thing") // so that waiters try often
 			}
 			b.Warm()
 			b.Delay(10*time.Millisecond, 10*time.Millisecond)

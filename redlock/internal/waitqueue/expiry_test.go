@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A holder that is dead releases nothing, and its key expires: the first in the queue looks
-// then, and none of the others does, nor for each of those in front of it for a second.
+// A dead holder releases nothing, and its key expires. The first in the queue looks then. The
+// others do not look yet: each waits a second for every waiter in front of it.
 func TestAcquireFirstInTheQueueTakesAKeyThatExpires(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(10, redlock.Config{})
@@ -41,9 +41,10 @@ func TestAcquireFirstInTheQueueTakesAKeyThatExpires(t *testing.T) {
 	})
 }
 
-// If the first hangs too, and its connection looks alive, the next looks a second later, and
-// wakes it; a second after that it has lost its place. Those behind it look later, by their
-// rank, so each costs no more than four seconds. Nobody spins meanwhile.
+// If the first waiter hangs too, and its connection looks alive, the next one looks a second later
+// and wakes it. Another second later the first has lost its queue entry. The waiters behind look
+// later, by their rank, so each dead waiter costs no more than four seconds. No waiter spins
+// meanwhile.
 func TestAcquireNextInTheQueueTakesAKeyThatExpires(t *testing.T) {
 	for dead := range 6 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -69,13 +70,13 @@ func TestAcquireNextInTheQueueTakesAKeyThatExpires(t *testing.T) {
 				parties[i].Revive()
 			}
 			virtual.Finish(b, slices.Delete(queue, dead, dead+1)...)
-			time.Sleep(10 * time.Second) // until a lane gives a connection up that hung
+			time.Sleep(10 * time.Second) // until the lanes have given up a connection that hung
 			b.NoQueues()
 		})
 	}
 }
 
-// A client of another library deletes its key and tells nobody: a waiter looks.
+// A client of another library deletes its key and wakes nobody. A waiter finds out by looking.
 func TestAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
@@ -92,11 +93,11 @@ func TestAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 	})
 }
 
-// Nor do 30 of them that look spin, when nobody ever releases.
+// Thirty waiters that look do not spin either, if nobody ever releases.
 func TestAcquireInVainAsksForLittle(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		parties := b.ReadyParties(10, redlock.Config{})
-		b.Steal(key, 0, 0, 1, 2, 3, 4) // for ever
+		b.Steal(key, 0, 0, 1, 2, 3, 4) // kept for ever
 		tape := b.Record(parties...)
 		queue := b.WaitInTurn(parties, key, 100*time.Millisecond)
 		time.Sleep(time.Minute)

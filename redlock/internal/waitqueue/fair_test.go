@@ -17,11 +17,11 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// jitterPaths delays everything that a party sends and gets by d/2 to d.
+// jitterPaths delays everything that a party sends and receives by d/2 to d.
 func jitterPaths(p *virtual.Party, seed uint64, d time.Duration) {
 	for i, path := range p.Paths {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
-		var mu sync.Mutex // its connections ask side by side
+		var mu sync.Mutex // the connections draw concurrently
 		path.Shape(func(faultlink.Direction) (time.Duration, bool) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -30,8 +30,8 @@ func jitterPaths(p *virtual.Party, seed uint64, d time.Duration) {
 	}
 }
 
-// loop has parties take the lock and give it back without a pause, until there have been
-// so many turns in all, and lists whose they were.
+// loop lets parties take and release the lock without a pause, until they have had so many turns in
+// all. It returns the party of each turn.
 func loop(b *virtual.Bed, parties []*virtual.Party, turns int) (whose []int) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -62,7 +62,7 @@ func loop(b *virtual.Bed, parties []*virtual.Party, turns int) (whose []int) {
 	return whose
 }
 
-// jain is 1 if all have as many, and 1/n if one has all.
+// jain is 1 if all have the same number, and 1/n if one has all.
 func jain(each []int) float64 {
 	sum, squares := 0.0, 0.0
 	for _, n := range each {
@@ -72,9 +72,8 @@ func jain(each []int) float64 {
 	return sum * sum / (float64(len(each)) * squares)
 }
 
-// Case 24 too: a client that releases the lock and wants it again at once is not ahead of
-// the waiter that its release woke, with any clocks. Each client has as many turns as the
-// others.
+// This is also case 24. A client that releases the lock and wants it again at once is not ahead of
+// the waiter that its release woke, with any clocks. Each client has as many turns as the others.
 func TestAcquireRepeatedAtOnceTakesTurns(t *testing.T) {
 	virtual.Crowded(t)
 	const s = time.Second
@@ -98,7 +97,7 @@ func TestAcquireRepeatedAtOnceTakesTurns(t *testing.T) {
 				var whose []int
 				elapsed := virtual.Took(func() { whose = loop(b, all, turns) })
 				each, commands := make([]int, len(all)), 0
-				for _, i := range whose[40:turns] { // by then all of them are there and know the clocks
+				for _, i := range whose[40:turns] { // by then all have come and know the clocks
 					each[i]++
 				}
 				assert.Greater(b, jain(each), 0.99, "%v of 160, clocks %v", each, offsets)
@@ -116,9 +115,9 @@ func TestAcquireRepeatedAtOnceTakesTurns(t *testing.T) {
 	}
 }
 
-// stream has somebody new want the key every millisecond or so, for whom a turn takes
-// 300 µs, while another has waited for half a second when the lock is released. It returns
-// how many of them had the lock before, and how long the release was ago by then.
+// stream makes newcomers want the key every millisecond or so, each for a turn of 300 µs. A waiter
+// has waited for half a second when the lock is released. stream returns how many newcomers got the
+// lock before the waiter, and how long after the release the waiter got it.
 func stream(b *virtual.Bed, cfg redlock.Config, want func(*virtual.Party) (*redlock.Lock, error), seed uint64) (overtook int, after time.Duration) {
 	b.Delay(500*time.Microsecond, 500*time.Microsecond)
 	holder, patient, fresh := b.ReadyParty(cfg), b.ReadyParty(cfg), b.ReadyParties(40, cfg)
@@ -161,7 +160,7 @@ func tries(p *virtual.Party) (*redlock.Lock, error) { return p.TryAcquire(ctx, k
 
 func acquires(p *virtual.Party) (*redlock.Lock, error) { return p.Acquire(ctx, key, time.Hour) }
 
-// With Fair no client that comes later has the lock before, whether it waits or only tries.
+// With Fair no client that comes later gets the lock earlier, whether it waits or only tries.
 func TestAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	virtual.Crowded(t)
 	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
@@ -175,11 +174,11 @@ func TestAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	}
 }
 
-// Without Fair the first to come takes a free key. Between the arrival of a release and that
-// of the waiter that it woke is a round trip, here of a millisecond, and a newcomer arrives
-// in it with a probability of 1-1/e: so the wait is over after e such windows on the
-// average. A waiter that has been overtaken twice pauses before each further try, at random
-// and for 100 ms at the most, and is then like a newcomer: of 60 seeds the worst took 0.3 s.
+// Without Fair the first request that arrives takes a free key. Between the arrival of a release
+// and that of the woken waiter there is a round trip, here of a millisecond, and a newcomer arrives
+// in it with a probability of 1-1/e. So the wait is over after e such windows on average. A waiter
+// that has been overtaken twice pauses before each further try, for a random time of at most 100
+// ms, and is then like a newcomer. Of 60 seeds the worst took 0.3 s.
 func TestAcquireUnfairNewcomersDoNotStarveWaiters(t *testing.T) {
 	virtual.Crowded(t)
 	for name, want := range map[string]func(*virtual.Party) (*redlock.Lock, error){"try": tries, "acquire": acquires} {
@@ -195,7 +194,7 @@ func TestAcquireUnfairNewcomersDoNotStarveWaiters(t *testing.T) {
 	}
 }
 
-// A waiter that has crashed is nobody: the key is free, and nobody waits.
+// A crashed waiter does not count: the key is free, and nobody waits.
 func TestAcquireFairBesideACrashedWaiter(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{Fair: true}, func(b *virtual.Bed) {
 		b.Warm()
@@ -208,7 +207,7 @@ func TestAcquireFairBesideACrashedWaiter(t *testing.T) {
 	})
 }
 
-// The waiter may be of the same Redlock, which has one name in the queue.
+// The waiter may belong to the same Redlock, which has one name in the queue.
 func TestAcquireFairKeepsNewcomersBehindTheirLocalQueue(t *testing.T) {
 	for d := range 20 {
 		virtual.Run(t, 3, redlock.Config{Fair: true}, func(b *virtual.Bed) {
@@ -232,9 +231,9 @@ func TestAcquireFairKeepsNewcomersBehindTheirLocalQueue(t *testing.T) {
 	}
 }
 
-// A free key that nobody waits for is granted to a client whose clock is below the fence:
-// the node says that the token is too low, and the client proposes a higher one. Each
-// kind of caller is a newcomer to the queue at its first attempt.
+// A free key without waiters is granted to a client whose clock is below the fence: the node
+// reports that the token is too low, and the client proposes a higher one. Each kind of caller is a
+// newcomer to the queue in its first attempt.
 func TestAcquireFairWithAClockBelowTheFence(t *testing.T) {
 	behind := redlock.Config{Fencing: true, Fair: true, Clock: clock.Skewed(clock.System(), 1, -time.Hour)}
 	ahead := redlock.Config{Fencing: true, Fair: true}

@@ -18,10 +18,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// foreigner is a client of another library: it polls with SET NX, and its release wakes
-// nobody.
+// foreigner is a client of another library: it polls with SET NX, and its release wakes no waiter.
 type foreigner struct {
-	hold, think, beat time.Duration // with a beat it has the key for hold once in each
+	hold, think, beat time.Duration // with a beat it holds the key once in each beat
 	random            *rand.Rand
 	nodes             []*redis.Client
 	turns             int
@@ -67,11 +66,11 @@ func (f *foreigner) gives(value string) {
 	}
 }
 
-// Beside clients that wake nobody a waiter gets at least 0.7 of the turns that it would get
-// by polling TryAcquire at the pace of such a client. Of its waits 19 in 20 are at most twice
-// as long. Each run takes another course, and the longest of 200 waits is anything from one to
-// some seconds: the key may change hands so that no waiter sees it. It is never longer than the
-// longest pause between two looks.
+// Beside clients that wake nobody, a waiter gets at least 0.7 of the turns that it would get by
+// polling TryAcquire at the pace of such a client. 19 of 20 of its waits are at most twice as long.
+// Each run takes another course. The longest of 200 waits is between one and some seconds, because
+// the key may change hands so that no waiter sees it. It is never longer than the longest pause
+// between two looks.
 func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
@@ -156,9 +155,9 @@ func TestAcquireBesideClientsThatWakeNobody(t *testing.T) {
 	}
 }
 
-// delays has each message on a path take from least to most.
+// delays makes each message on a path take from least to most.
 func delays(path *inmemory.Path, random *rand.Rand, least, most time.Duration) {
-	var mu sync.Mutex // its connections ask side by side
+	var mu sync.Mutex // the connections draw concurrently
 	path.Shape(func(faultlink.Direction) (time.Duration, bool) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -166,8 +165,8 @@ func delays(path *inmemory.Path, random *rand.Rand, least, most time.Duration) {
 	})
 }
 
-// Waiters of this library alone, newcomers that overtake among them, are not taken for
-// clients that wake nobody: nobody polls.
+// Waiters of this library, and newcomers that overtake them, are not taken for clients that wake
+// nobody: no waiter polls.
 func TestAcquireDoesNotPollBesideClientsThatWake(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		parties := b.ReadyParties(4, redlock.Config{})

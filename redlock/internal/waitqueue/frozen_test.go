@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// frozenWaiters starts n waiters, which then freeze with connections that look alive, and
-// returns the holder's lock.
+// frozenWaiters starts n waiters, which then freeze while their connections look alive. It returns
+// the holder's lock.
 func frozenWaiters(b *virtual.Bed, n int, cfg redlock.Config) *redlock.Lock {
 	b.Helper()
 	l := b.Hold(b.ReadyParty(cfg), time.Hour)
@@ -25,8 +25,8 @@ func frozenWaiters(b *virtual.Bed, n int, cfg redlock.Config) *redlock.Lock {
 	return l
 }
 
-// A waiter behind one that has frozen need not wait for its own look: its node tells it that
-// it is second, and it looks when the first one's second is over.
+// A waiter behind a frozen one need not wait for its own next look. Its node reports that it is
+// second, and it looks when the first one's second is over.
 func TestAcquireBehindOneFrozenWaiter(t *testing.T) {
 	for _, waited := range []time.Duration{100 * time.Millisecond, 3500 * time.Millisecond, 31 * time.Second} {
 		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -42,8 +42,8 @@ func TestAcquireBehindOneFrozenWaiter(t *testing.T) {
 	}
 }
 
-// Behind many of them the first look finds that one did not come. The next four are woken
-// together, and their second is the same one; then sixteen.
+// If many waiters are frozen, the first look finds that one did not come. The next four are woken
+// together, and have the same second; then sixteen.
 func TestAcquireBehindManyFrozenWaiters(t *testing.T) {
 	virtual.Crowded(t)
 	for _, tc := range []struct {
@@ -63,7 +63,7 @@ func TestAcquireBehindManyFrozenWaiters(t *testing.T) {
 	}
 }
 
-// The living among those that are woken together have it in their order, and keep it.
+// Live waiters among those that are woken together get the lock in their order, and keep it.
 func TestAcquireBetweenFrozenWaiters(t *testing.T) {
 	virtual.Crowded(t)
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
@@ -87,7 +87,7 @@ func TestAcquireBetweenFrozenWaiters(t *testing.T) {
 	})
 }
 
-// With Fair a newcomer is refused a free key for as long.
+// With Fair, a newcomer is refused a free key for as long.
 func TestTryAcquireBehindFrozenWaiters(t *testing.T) {
 	virtual.Crowded(t)
 	fair := redlock.Config{Fair: true}
@@ -109,8 +109,8 @@ func TestTryAcquireBehindFrozenWaiters(t *testing.T) {
 	})
 }
 
-// One script removes a hundred of the dead at the most, and who has sent it goes on: the
-// living behind them is woken as soon as they are gone.
+// One script removes at most a hundred dead entries, and its sender continues. The live waiter
+// behind them is woken as soon as they are gone.
 func TestReleaseRemovesTheDeadInSteps(t *testing.T) {
 	for name, free := range map[string]func(*virtual.Bed, *virtual.Party, *redlock.Lock){
 		"release": func(b *virtual.Bed, _ *virtual.Party, l *redlock.Lock) {

@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Case 20: a waiter that gives up leaves the queue of every node at once, wherever it stands
-// in it, and no other client is asked for anything.
+// Case 20: a waiter that gives up leaves the queue of every node at once, wherever it is in the
+// queue. No other client sends anything.
 func TestAcquireThatGivesUpLeavesTheQueue(t *testing.T) {
 	for _, which := range [][]int{{0}, {2}, {4}, {1, 3}, {0, 1, 2, 3}, {4, 3, 2, 1, 0}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -55,8 +55,9 @@ func TestAcquireThatGivesUpLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// The queue entry is the Redlock's: if the goroutine whose turn it was gives up, the next
-// has it, in front of other clients that came before that goroutine, and nothing is sent.
+// The queue entry belongs to the Redlock. If the goroutine whose turn it was gives up, the next one
+// inherits the entry. It is ahead of other clients that came before that goroutine, and nothing is
+// sent.
 func TestAcquireInheritsTheQueueEntryOfItsRedlock(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -83,14 +84,14 @@ func TestAcquireInheritsTheQueueEntryOfItsRedlock(t *testing.T) {
 		b.Settle()
 		assert.Equal(b, before[1:], b.Queued(0, key), "the place was good for one turn")
 		b.Release(l)
-		l = other.Hold() // the third has come to the nodes only now
+		l = other.Hold() // the third has queued only now
 		b.Release(l)
 		b.Release(third.Hold())
 		b.NoQueues()
 	})
 }
 
-// A waiter whose context ends after it was woken and before it has the lock passes the wake
+// A waiter's context may end after it was woken and before it has the lock. It then passes the wake
 // on: the next has the lock three one-way delays later, in any phase of the first.
 func TestAcquireThatGivesUpWhenWokenWakesTheNext(t *testing.T) {
 	for d := time.Duration(0); d <= 45; d += 3 {
@@ -120,8 +121,8 @@ func TestAcquireThatGivesUpWhenWokenWakesTheNext(t *testing.T) {
 	}
 }
 
-// Case 20: a waiter that is gone without a word, connections and all, is skipped in the
-// script that would have woken it: PUBLISH reports no subscriber. It costs the next no time.
+// Case 20: a waiter is gone without notice, with all its connections. The script that would have
+// woken it skips it, because PUBLISH reports no subscriber. The next waiter loses no time.
 func TestReleaseSkipsAWaiterThatIsGone(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, dead, next := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -146,10 +147,10 @@ func TestReleaseSkipsAWaiterThatIsGone(t *testing.T) {
 	})
 }
 
-// Case 20: a waiter that hangs, or is cut off, with connections that look alive has a second
-// to come once woken. After that its queue entry is lost, and the next finds out by itself
-// when it looks: at the latest as long after as it has waited, or 15 s. If the first keeps
-// hanging, it costs the others nothing any more.
+// Case 20: a waiter that hangs, or is cut off, while its connections look alive has a second to
+// come once woken. Then it loses its queue entry. The next waiter finds that out when it looks: at
+// the latest after as long again as it has waited, or 15 s. If the first keeps hanging, it costs
+// the others nothing more.
 func TestReleaseGivesAHungWaiterASecond(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, hung, next := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})

@@ -13,9 +13,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A thousand goroutines of one Redlock hand the lock over within it, in order: each costs
-// one SET and one release on each node, and a round trip for each. Nobody queues on the
-// nodes, nobody listens.
+// A thousand goroutines of one Redlock hand the lock over within it, in order. Each turn costs one
+// SET and one release on each node, and a round trip for each. The Redlock has no queue entry on
+// the nodes, and no subscription.
 func TestAcquireByAThousandGoroutines(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
@@ -59,7 +59,7 @@ func TestAcquireByAThousandGoroutines(t *testing.T) {
 	})
 }
 
-// While another client waits a turn is for one goroutine, and then the key is that client's.
+// While another client waits, one goroutine has a turn, and then the key goes to that client.
 func TestAcquireInALocalQueueLetsOthersIn(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		ours, theirs := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -83,8 +83,8 @@ func TestAcquireInALocalQueueLetsOthersIn(t *testing.T) {
 	})
 }
 
-// A lock that is over lets the line go on, however it ended: its validity is over, it is
-// found lost, or it is released, once or twice.
+// The local queue goes on when a lock ends, however it ended: its validity is over, it is found
+// lost, or it is released, once or twice.
 func TestAcquireInALocalQueueGoesOnWhenALockEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end   func(b *virtual.Bed, l *redlock.Lock)
@@ -124,7 +124,7 @@ func TestAcquireInALocalQueueGoesOnWhenALockEnds(t *testing.T) {
 	}
 }
 
-// Close ends every wait with ErrClosed, wherever it stands, and the queue is left.
+// Close ends every wait with ErrClosed, wherever it is in the queue, and leaves the queue.
 func TestCloseEndsAllWaits(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
@@ -162,8 +162,8 @@ func TestCloseEndsAllWaits(t *testing.T) {
 	})
 }
 
-// Those in the line whose context ends leave it without a word to the nodes, and without a
-// gap.
+// Waiters in the local queue whose context ends leave it without a command to the nodes, and
+// without a gap.
 func TestAcquireCancelledLeavesNoGapInTheLocalQueue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})

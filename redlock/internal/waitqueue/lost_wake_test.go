@@ -11,12 +11,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// lookPause is how long after a look at one node that says the key is free the others are
-// looked at: they are about to say so themselves.
+// lookPause is the pause before the other nodes are looked at, after one node has reported a free
+// key. They are about to report it themselves.
 const lookPause = virtual.NodeTimeout
 
-// looks is when a wait looks by itself: after a second, then each time after as long again
-// as the last pause, twice, up to fifteen seconds.
+// looks returns when a wait looks by itself: first after a second, then each time after twice the
+// last pause, which is at most fifteen seconds.
 func looks(after time.Duration) time.Duration {
 	at, pause := time.Second, time.Second
 	for at < after {
@@ -26,7 +26,7 @@ func looks(after time.Duration) time.Duration {
 	return at
 }
 
-// Case 21: with any wake-up lost, a waiter gets the lock by looking.
+// Case 21: if a wake-up is lost, at any time, a waiter gets the lock by looking.
 func TestAcquireWithoutItsWakeTakesLonger(t *testing.T) {
 	for _, after := range []time.Duration{500, 1500, 3500, 7500, 20000, 100000} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -48,7 +48,7 @@ func TestAcquireWithoutItsWakeTakesLonger(t *testing.T) {
 	}
 }
 
-// Two of five messages lost cost nothing, three of five a look at the other nodes.
+// Two of five lost messages cost nothing. Three of five cost a look at the other nodes.
 func TestAcquireWithWakesLostOnSomeNodes(t *testing.T) {
 	for lost, want := range []time.Duration{0, 0, 0, lookPause, lookPause} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -71,14 +71,13 @@ func TestAcquireWithWakesLostOnSomeNodes(t *testing.T) {
 	}
 }
 
-// A late message is as good, and if it comes after a look, or after the end, it does no
-// harm.
+// A late message works too. If it comes after a look, or after the end, it does no harm.
 func TestAcquireWithALateWake(t *testing.T) {
 	for late, want := range map[time.Duration]time.Duration{
 		100 * time.Millisecond: 100 * time.Millisecond,
 		900 * time.Millisecond: 900 * time.Millisecond,
-		// After five quiet seconds the connection is asked whether it is still there, and
-		// given up when it has not said so for a second: its answer is behind the message.
+		// After five quiet seconds the connection gets a PING. If the answer takes more than a
+		// second, because it is behind the message, the connection is given up.
 		2500 * time.Millisecond: 2 * time.Second,
 		8 * time.Second:         2 * time.Second,
 	} {
@@ -110,7 +109,7 @@ func TestAcquireWithALateWake(t *testing.T) {
 	}
 }
 
-// A connection that broke is made again at once, and then the place is asked for again.
+// A broken connection is restored at once, and then the queue entry is asked for again.
 func TestAcquireRestoresABrokenSubscription(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -156,7 +155,7 @@ func TestAcquireWhenASubscriptionBreaksDuringTheRelease(t *testing.T) {
 	}
 }
 
-// Connections that break all the time do not make anybody spin.
+// No waiter spins if connections break all the time.
 func TestAcquireWithSubscriptionsThatBreakAllTheTime(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})

@@ -12,10 +12,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// A node's address comes to lead to another server, and the old one lives on: a deposed
-// master that its Sentinel cannot reach, or a server behind an address that has moved. The
-// lane's connection breaks, that on which wake-ups are heard does not. A wait is woken by the
-// new server all the same.
+// A node's address starts to lead to another server, and the old server lives on. It may be a
+// deposed master that its Sentinel cannot reach, or a server behind an address that has moved. The
+// lane's connection breaks, but not the subscription's. The new server still wakes the waiter.
 func TestAcquireIsWokenByTheServerThatTookOver(t *testing.T) {
 	const guard = 10 * time.Second
 	for name, cfg := range map[string]redlock.Config{
@@ -62,7 +61,7 @@ func TestAcquireIsWokenByTheServerThatTookOver(t *testing.T) {
 	}
 }
 
-// Connections to one server are not given up when the lane alone makes a new one.
+// Subscriptions to a server are kept when only the lane makes a new connection to it.
 func TestAcquireKeepsASubscriptionBeyondTheLanesConnection(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})

@@ -175,7 +175,7 @@ func TestEntryStates(t *testing.T) {
 	}
 }
 
-// A step is assumed to be taken: after each the next is to sleep.
+// Next assumes that its step is taken: after each step the next one is to sleep.
 func TestNextAssumesThatItsStepIsTaken(t *testing.T) {
 	s := Situation{CanWake: always, Counts: always}
 	w := begin()
@@ -206,8 +206,8 @@ func TestLooksAreAfterPausesThatDouble(t *testing.T) {
 	assert.LessOrEqual(t, 5*lastLook, fullLook, "each of five nodes is looked at in time")
 }
 
-// A wait takes a higher ticket than any that a node reported, three times at the most, and none
-// once it is queued on a majority.
+// A wait takes a ticket above any that a node reported, at most three times. It takes none once it
+// is queued on a majority.
 func TestReplyWithAHigherTicketRaisesOurs(t *testing.T) {
 	s := Situation{CanWake: always, Counts: always}
 	w := begin()
@@ -233,13 +233,13 @@ func TestReplyWithAHigherTicketRaisesOurs(t *testing.T) {
 	assert.False(t, w.raiseIt, "a waiter whose clock is ahead came later")
 }
 
-// A majority's keys are over when the third of five is.
+// A majority is free when the key of the third of five nodes is over.
 func TestMajorityFreeAt(t *testing.T) {
 	at := func(ms int) node { return node{freeAt: in(time.Duration(ms) * time.Millisecond)} }
 	woken := node{woken: true}
 	for _, tc := range []struct {
 		nodes []node
-		want  time.Duration // 0: unknown
+		want  time.Duration // zero if unknown
 	}{
 		{nil, 0},
 		{[]node{at(1), at(2)}, 0},
@@ -259,8 +259,8 @@ func TestMajorityFreeAt(t *testing.T) {
 	}
 }
 
-// A waiter that is not first leaves the ones ahead a second, and the ones behind it their order.
-// The time that a woken waiter has left is in the node's reply.
+// A waiter that is not first leaves those ahead a second, and those behind their order. The node's
+// reply has the time that a woken waiter has left.
 func TestPatience(t *testing.T) {
 	for _, tc := range []struct {
 		state protocol.QueueState
@@ -277,7 +277,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A message about an entry that was given up concerns no wait any more.
+// A message about an entry that was given up concerns no wait.
 func TestMessagesForAnEntryThatWasGivenUp(t *testing.T) {
 	w := begin()
 	ticket := w.Ticket()

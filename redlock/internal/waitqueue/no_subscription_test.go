@@ -14,8 +14,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Servers that permit no SUBSCRIBE, or have none, are waited on by looking: after pauses of
-// 100 ms at the most. Each says so once in the log.
+// If servers permit no SUBSCRIBE, or have none, a waiter looks after pauses of at most 100 ms. The
+// log reports each such server once.
 func TestAcquireWithoutSubscriptions(t *testing.T) {
 	for _, refusal := range []string{
 		"NOPERM this user has no permissions to run the 'subscribe' command",
@@ -50,7 +50,7 @@ func TestAcquireWithoutSubscriptions(t *testing.T) {
 	}
 }
 
-// With two of five such nodes nobody need look: a majority wakes.
+// With two of five such nodes no waiter needs to look: a majority wakes it.
 func TestAcquireWithoutSubscriptionsToAMinority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})
@@ -68,9 +68,9 @@ func TestAcquireWithoutSubscriptionsToAMinority(t *testing.T) {
 	})
 }
 
-// A refusal that passes is no denial of rights: a script that is running too long, too many
-// clients. It is tried again within a second, and nothing is said about rights. When they are
-// denied later on, that is.
+// A subscription may be refused for a while: a script runs too long, or there are too many clients.
+// That is no denial of rights. It is tried again within a second, and the log does not mention
+// rights. If rights are denied later, the log reports that.
 func TestAcquireRetriesASubscriptionRefusedForAWhile(t *testing.T) {
 	for _, refusal := range []string{
 		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
@@ -121,7 +121,7 @@ func TestAcquireRetriesASubscriptionRefusedForAWhile(t *testing.T) {
 	}
 }
 
-// When it is permitted again that is noticed within a minute, and nobody looks any more.
+// When SUBSCRIBE is permitted again, the waiters notice within a minute, and look no more.
 func TestAcquireSubscribesOnceItIsPermittedAgain(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})

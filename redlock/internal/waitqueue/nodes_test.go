@@ -11,8 +11,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// handOver releases the lock to each who waits, in their order, and asserts how long each
-// hand-over takes at the most.
+// handOver releases the lock, and lets each waiter take it in order. It asserts that each hand-over
+// takes at most so long.
 func handOver(b *virtual.Bed, l *redlock.Lock, queue []*virtual.Waiter, most time.Duration) {
 	b.Helper()
 	for i, w := range queue {
@@ -27,9 +27,8 @@ func handOver(b *virtual.Bed, l *redlock.Lock, queue []*virtual.Waiter, most tim
 	require.NoError(b, l.Release(ctx))
 }
 
-// Two of five nodes down, or hung, cost a hand-over nothing, also if that happens while
-// they wait. It may find a lane of the other three busy with somebody's look, for a round
-// trip.
+// Two of five nodes that are down, or hang, do not delay a hand-over, even if that happens during
+// the waits. A lane of the other three may be busy with a look for a round trip.
 func TestAcquireWaitsWithoutAMinority(t *testing.T) {
 	for name, fail := range map[string]func(b *virtual.Bed){
 		"killed": func(b *virtual.Bed) { b.Masters.Kill(1, 3) },
@@ -55,7 +54,7 @@ func TestAcquireWaitsWithoutAMinority(t *testing.T) {
 					b.Masters.Master(1).Resume()
 					b.Masters.Master(3).Resume()
 				}
-				time.Sleep(4 * time.Minute) // places that nobody could give up are kept for three
+				time.Sleep(4 * time.Minute) // entries that nobody could give up last three
 				assert.Empty(b, b.Has(key))
 				b.NoQueues()
 			})
@@ -63,8 +62,8 @@ func TestAcquireWaitsWithoutAMinority(t *testing.T) {
 	}
 }
 
-// A node that has forgotten the queue learns it again from those who wait, when their
-// connections to it are made again, and hand-overs go on in order and at once.
+// A node that has forgotten the queue learns it again when the waiters' connections to it are
+// restored. Hand-overs go on in order and at once.
 func TestAcquireQueuesAgainOnANodeThatForgot(t *testing.T) {
 	for _, which := range [][]int{{0}, {0, 1}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -76,8 +75,8 @@ func TestAcquireQueuesAgainOnANodeThatForgot(t *testing.T) {
 				require.NoError(b, b.Masters.Master(i).RestartEmpty())
 			}
 			time.Sleep(2 * time.Second)
-			// The key is free there, and who was woken and did not come, as the others are
-			// not, may have lost its place again.
+			// The key is free on these nodes, but not on the others. A waiter that was woken there
+			// and did not come may have lost its entry again.
 			for _, i := range which {
 				assert.GreaterOrEqual(b, len(b.Queued(i, key)), 3, "node %d", i)
 			}
@@ -87,8 +86,8 @@ func TestAcquireQueuesAgainOnANodeThatForgot(t *testing.T) {
 	}
 }
 
-// Queues that differ are no harm: with those of two nodes gone the others wake the same
-// one, and where two have lost the first of them a majority decides.
+// Queues that differ do no harm. If two nodes have no queue, the others wake the same waiter. If
+// two have lost the first entry, a majority decides.
 func TestAcquireWithQueuesThatDiffer(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(5, redlock.Config{})
@@ -107,14 +106,14 @@ func TestAcquireWithQueuesThatDiffer(t *testing.T) {
 		l := b.Hold(holder, time.Hour)
 		queue := b.WaitInTurn(parties, key, 20*time.Millisecond)
 		time.Sleep(200 * time.Millisecond)
-		for i := range 2 { // the second is first there
+		for i := range 2 { // on these the second waiter is first
 			_, err := b.Redis(i).ZRem("redlock:queue:{"+key+"}", b.Queued(i, key)[0])
 			require.NoError(b, err)
 		}
 		handOver(b, l, queue, virtual.NodeTimeout)
 		b.NoQueues()
 	})
-	// Each node has another of them, and no majority agrees: they have it all the same,
+	// Each node has another first entry, and no majority agrees. All waiters still get the lock,
 	// one after the other.
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(5, redlock.Config{})
@@ -137,8 +136,8 @@ func TestAcquireWithQueuesThatDiffer(t *testing.T) {
 	})
 }
 
-// Without a quorum nobody is woken and nobody spins: they look after pauses, and when the
-// nodes are back they have their turns.
+// Without a quorum no waiter is woken and none spins. They look after pauses, and when the nodes
+// are back they have their turns.
 func TestAcquireWhileAMajorityIsGone(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(3, redlock.Config{})
@@ -153,17 +152,17 @@ func TestAcquireWhileAMajorityIsGone(t *testing.T) {
 		require.NoError(b, b.Masters.Restart(0, 1, 2))
 		time.Sleep(3 * time.Second)
 		released := time.Now()
-		_ = l.Release(ctx) // its own connections are broken, and it is sent again
+		_ = l.Release(ctx) // its connections are broken, and the release is sent again
 		virtual.Finish(b, queue...)
 		assert.LessOrEqual(b, time.Since(released), 2*time.Second)
-		time.Sleep(2 * time.Second) // what is owed to a node is sent again within one
+		time.Sleep(2 * time.Second) // a pending delivery is sent again within a second
 		assert.Empty(b, b.Has(key))
 		b.NoQueues()
 	})
 }
 
-// A node in quarantine wakes nobody, and its votes do not count. A waiter has the lock when
-// the quarantine ends, and asks for little until then.
+// A node in quarantine wakes nobody, and its votes do not count. A waiter gets the lock when the
+// quarantine ends, and sends few commands until then.
 func TestAcquireWaitsForTheEndOfAQuarantine(t *testing.T) {
 	for _, cfg := range []redlock.Config{virtual.Guarded, {RestartGuard: virtual.GuardFor, Fencing: true}} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -181,9 +180,9 @@ func TestAcquireWaitsForTheEndOfAQuarantine(t *testing.T) {
 			}
 			began := time.Now()
 			tape := b.Record(parties...)
-			_ = l.Release(ctx) // by two
-			// The later somebody asks in a second of the server's, the less of the second for the
-			// granularity of its uptime is left.
+			_ = l.Release(ctx) // by the two other nodes
+			// A server's uptime has a granularity of a second. The later in a second it is asked,
+			// the less of that second remains.
 			time.Sleep(time.Until(began.Add(virtual.Quarantine - time.Second - time.Millisecond)))
 			for _, w := range queue {
 				assert.False(b, w.Over())
@@ -198,7 +197,7 @@ func TestAcquireWaitsForTheEndOfAQuarantine(t *testing.T) {
 	}
 }
 
-// The wake of one node in quarantine beside two others is not a majority of wakes.
+// Three nodes include one in quarantine, whose wake does not help to make a majority of wakes.
 func TestAcquireDoesNotCountAWakeFromAQuarantine(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(virtual.Guarded), b.ReadyParty(virtual.Guarded)
@@ -208,10 +207,10 @@ func TestAcquireDoesNotCountAWakeFromAQuarantine(t *testing.T) {
 		w := p.Wait(key, virtual.GuardFor)
 		time.Sleep(500 * time.Millisecond)
 		require.NoError(b, b.Masters.Master(2).RestartEmpty())
-		time.Sleep(1100 * time.Millisecond) // it has met it
+		time.Sleep(1100 * time.Millisecond) // the client has met the server by then
 		b.Masters.Master(0).LoseMessages(-1)
 		tape := b.Record(p)
-		require.NoError(b, l.Release(ctx)) // node 1 wakes, and 2 had
+		require.NoError(b, l.Release(ctx)) // node 1 wakes it, and node 2 would have
 		b.Settle()
 		assert.Zero(b, virtual.WithoutPings(tape.Count())[p.Name]["try"], "one that counts")
 		l = w.Hold()

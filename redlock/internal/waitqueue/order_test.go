@@ -17,13 +17,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// by is a configuration with a clock that stands offset away.
+// by is a configuration with a clock that is off by offset.
 func by(offset time.Duration) redlock.Config {
 	return redlock.Config{Clock: clock.Skewed(clock.System(), 1, offset)}
 }
 
-// order releases the lock again and again until everybody who waits has had it, and
-// returns in which order they had.
+// order releases the lock again and again until every waiter has had it. It returns their order.
 func order(b *virtual.Bed, l *redlock.Lock, queue []*virtual.Waiter) (got []int) {
 	for range queue {
 		time.Sleep(time.Millisecond)
@@ -58,9 +57,9 @@ func TestAcquireFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// One whose clock is 10 s behind would be ahead of all who wait, but a node's answer tells
-// it of their tickets, and it takes a place behind them. It overtakes no more than the last
-// of them, and the others keep their order.
+// A client whose clock is 10 s behind would be ahead of all waiters, but a node's answer reports
+// their tickets, and the client queues behind them. It overtakes at most the last of them, and the
+// others keep their order.
 func TestAcquireWithAClockThatIsBehindOvertakesOnce(t *testing.T) {
 	for _, later := range []time.Duration{0, 3 * time.Second, 30 * time.Second} {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -79,8 +78,8 @@ func TestAcquireWithAClockThatIsBehindOvertakesOnce(t *testing.T) {
 	}
 }
 
-// With any clocks of three clients that take the lock again and again, a newcomer has it
-// after each of them has had it twice, at the most.
+// Three clients with any clocks take the lock again and again. A newcomer gets it after each of
+// them has had it at most twice.
 func TestAcquireStarvesNoWaiterWithWrongClocks(t *testing.T) {
 	virtual.Crowded(t)
 	const s = time.Second
@@ -119,8 +118,8 @@ func TestAcquireStarvesNoWaiterWithWrongClocks(t *testing.T) {
 	}
 }
 
-// A client that learns that its clock is behind goes behind those that are there already, by
-// a ticket of its own: equal ones would be in the order of random names.
+// A client that learns that its clock is behind takes a ticket of its own above those in the queue.
+// Equal tickets would be in the order of random names.
 func TestAcquireRaisesItsTicketAboveTheTail(t *testing.T) {
 	for range 5 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -132,7 +131,7 @@ func TestAcquireRaisesItsTicketAboveTheTail(t *testing.T) {
 	}
 }
 
-// A clock that is ahead overtakes nobody who stands in the queue when it comes.
+// A client whose clock is ahead overtakes no waiter that is in the queue when it comes.
 func TestAcquireWithAFastClockOvertakesNoWaiter(t *testing.T) {
 	for range 5 {
 		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
@@ -146,8 +145,8 @@ func TestAcquireWithAFastClockOvertakesNoWaiter(t *testing.T) {
 	}
 }
 
-// Four clients take the lock again and again, and each has its share, however far their
-// clocks are apart: a day, decades, or beyond what is a time at all.
+// Four clients take the lock again and again. Each has its share, however far apart their clocks
+// are: a day, decades, or beyond any valid time.
 func TestAcquireTakesTurnsHoweverWrongTheClocks(t *testing.T) {
 	virtual.Crowded(t)
 	const hour, year = time.Hour, 365 * 24 * time.Hour // a bubble's time begins in 2000
@@ -183,9 +182,9 @@ func TestAcquireTakesTurnsHoweverWrongTheClocks(t *testing.T) {
 	}
 }
 
-// Scores that are no tickets, and members that are no client, are skipped. They do not hide
-// the tickets below them: a client whose clock is behind finds out. A member that a node
-// cannot tell from a client has a second, as any has.
+// Scores that are no tickets, and members that are no clients, are skipped. They do not hide the
+// tickets below them: a client whose clock is behind finds out. A member that a node cannot tell
+// from a client has a second, like any client.
 func TestAcquireWithGarbageInTheQueue(t *testing.T) {
 	inf := math.Inf(1)
 	for name, score := range map[string]float64{

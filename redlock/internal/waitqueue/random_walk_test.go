@@ -14,9 +14,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// invariant asserts of every node and key: the flag is there if the queue is, since else
-// no release would look at it, and then somebody is in the queue; and of a free key with
-// somebody in its queue, that the first has been told and has time to come.
+// invariant checks every node and key. The flag exists if and only if the queue does, because
+// without the flag no release would look at the queue. A queue has at least one entry. If the key
+// is free and there is a queue, its first entry has been woken and still has time to come.
 func invariant(b *virtual.Bed, keys []string, step int) {
 	b.Helper()
 	for i := range b.Masters.Len() {
@@ -34,9 +34,9 @@ func invariant(b *virtual.Bed, keys []string, step int) {
 	}
 }
 
-// walk has five Redlocks take, release and give up three keys as a seed says, on links that
-// take up to jitter. It checks after every step that no key has two holders and that the
-// nodes' queues are in order, and in the end that each Redlock has had its turn.
+// walk lets five Redlocks take, release and give up three keys as a seed decides, on links that
+// delay by up to jitter. After every step it checks that no key has two holders and that the nodes'
+// queues are in order. At the end it checks that each Redlock has had its turn.
 func walk(b *virtual.Bed, seed uint64, jitter time.Duration, cfg redlock.Config) {
 	random := rand.New(rand.NewPCG(seed, 7))
 	keys := []string{"a", "b", "c"}
@@ -82,7 +82,7 @@ func walk(b *virtual.Bed, seed uint64, jitter time.Duration, cfg redlock.Config)
 		case len(waits) > 0:
 			waits[random.IntN(len(waits))].Cancel()
 		}
-		if random.IntN(3) == 0 { // else the next comes at the same time
+		if random.IntN(3) == 0 { // otherwise the next comes at the same time
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(jitter+time.Millisecond)))
 		}
 		b.Settle()

@@ -10,10 +10,9 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Five clients that want a free key at the same instant split the nodes between them, and
-// none has a majority. No random pause separates them: all are in the queues by then. The
-// first is woken by those that give back their grants, and has the lock a few round trips
-// later.
+// Five clients that want a free key at the same instant split the nodes between them, and none has
+// a majority. No random pause separates them: all are in the queues by then. The clients that
+// delete their grants wake the first, which has the lock a few round trips later.
 func TestAcquireEndsASplitVoteByRule(t *testing.T) {
 	virtual.Crowded(t)
 	worst := time.Duration(0)
@@ -23,7 +22,7 @@ func TestAcquireEndsASplitVoteByRule(t *testing.T) {
 			for i, p := range parties {
 				jitterPaths(p, 100*seed+uint64(i), 10*time.Millisecond)
 			}
-			// They have waited before, so their connections to listen on are there.
+			// They have waited before, so their subscriptions exist.
 			first := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
 			queue := b.WaitInTurn(parties, key, 0)
 			time.Sleep(300 * time.Millisecond)
@@ -49,8 +48,8 @@ func TestAcquireEndsASplitVoteByRule(t *testing.T) {
 	t.Logf("the first had it after %v at the most", worst)
 }
 
-// The same when nobody listens yet, as at the start of a program on many machines. Then
-// connections have to be made first.
+// The same happens before any client has subscribed, as at the start of a program on many machines.
+// Connections must be made first.
 func TestAcquireEndsASplitVoteAtTheStart(t *testing.T) {
 	virtual.Crowded(t)
 	worst := time.Duration(0)

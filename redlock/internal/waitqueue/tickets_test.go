@@ -38,7 +38,7 @@ func TestTicketsOfClocksThatAreWrong(t *testing.T) {
 	}
 }
 
-// A clock goes by any ticket that leaves decades of numbers above it, and by no other.
+// The ticket clock follows any ticket that leaves decades of numbers above it, and no other.
 func TestTicketsFollow(t *testing.T) {
 	for _, ahead := range []int64{now.Add(25 * time.Hour).UnixMicro(), mostCounted, mostFollowed} {
 		var tickets tickets
@@ -55,7 +55,7 @@ func TestTicketsFollow(t *testing.T) {
 	assert.Greater(t, (mostFollowed-mostCounted)/year, 70)
 }
 
-// Once the clock follows the others, setting our clock right does not move our tickets.
+// Once the ticket clock follows the others, setting our clock right does not move our tickets.
 func TestTicketsAreNotMovedByASetClock(t *testing.T) {
 	var tickets tickets
 	start := time.Now()

@@ -18,7 +18,7 @@ import (
 
 func sorted(counts map[string]int) []string { return slices.Sorted(maps.Keys(counts)) }
 
-// published counts the messages of a node to waiters.
+// published counts a node's messages to waiters.
 func published(b *virtual.Bed, i int) *atomic.Int32 {
 	n := new(atomic.Int32)
 	b.Redis(i).Server().SetPreHook(func(_ *server.Peer, command string, _ ...string) bool {
@@ -30,9 +30,9 @@ func published(b *virtual.Bed, i int) *atomic.Int32 {
 	return n
 }
 
-// A hand-over takes two round trips, one to release and wake and one to try, and about twice
-// as many commands as there are nodes. A waiter that is not first is neither woken nor asks.
-// The second is told that it is, for the case that the first is dead.
+// A hand-over takes two round trips, one to release and wake and one to try, and about twice as
+// many commands as there are nodes. A waiter that is not first is not woken, and sends nothing. The
+// second waiter learns that it is second, in case the first is dead.
 func TestReleaseWakesTheFirstInTheQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, parties := b.ReadyParty(redlock.Config{}), b.ReadyParties(5, redlock.Config{})
@@ -42,7 +42,7 @@ func TestReleaseWakesTheFirstInTheQueue(t *testing.T) {
 		queue := b.WaitInTurn(parties, key, 50*time.Millisecond)
 		messages := published(b, 0)
 		time.Sleep(150 * time.Millisecond)
-		tape.Count() // by now all of them do nothing, until they look after a second
+		tape.Count() // by now all of them rest, until they look after a second
 		for i, w := range queue {
 			messages.Store(0)
 			began := time.Now()
@@ -70,8 +70,8 @@ func TestReleaseWakesTheFirstInTheQueue(t *testing.T) {
 	})
 }
 
-// With links of different speed the wakes arrive one by one: it is the third that counts,
-// and each behind it costs one command at the most.
+// With links of different speed the wakes arrive one by one. The third one counts, and each later
+// one costs at most one command.
 func TestAcquireNeedsAMajorityOfWakes(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -95,8 +95,8 @@ func TestAcquireNeedsAMajorityOfWakes(t *testing.T) {
 	})
 }
 
-// Step 1 without anybody else: SET, and the script that deletes. No queue, no flag, and
-// nobody listens.
+// Step 1 without any other client: SET, and the script that deletes. There is no queue, no flag and
+// no subscription.
 func TestAcquireAloneMakesNoQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		p := b.ReadyParty(redlock.Config{})
@@ -118,8 +118,8 @@ func TestAcquireAloneMakesNoQueue(t *testing.T) {
 	})
 }
 
-// A waiter is in the queue of every node for as long as it waits. One that waits for half an
-// hour asks for little: a look now and then, and whether the connections live.
+// A waiter is in the queue of every node for as long as it waits. During half an hour it sends
+// little: a look now and then, and PINGs on its connections.
 func TestAcquireKeepsItsQueueEntryWhileItWaits(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -145,7 +145,7 @@ func TestAcquireKeepsItsQueueEntryWhileItWaits(t *testing.T) {
 	})
 }
 
-// A listening connection is given up ten seconds after the last wait, and not before.
+// A subscription is closed ten seconds after the last wait, and not before.
 func TestAcquireEndsUnusedSubscriptions(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
@@ -166,7 +166,7 @@ func TestAcquireEndsUnusedSubscriptions(t *testing.T) {
 	})
 }
 
-// Waits for many keys share the connections, and each is woken for its own.
+// Waits for many keys share the connections, and each is woken for its own key.
 func TestAcquireOfManyKeysSharesAConnection(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})

@@ -11,11 +11,11 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// cutOff is how long a client looks for a master that it does not reach.
+// cutOff is the timeout of a client for masters that it cannot reach.
 const cutOff = masterlist.NodeTimeout / 4
 
-// client is one user of the lock: a Redlock with connections of its own, whose
-// operations come with what each node said.
+// client is one user of the lock: a Redlock with connections of its own. Its operations also return
+// the answer of each node.
 type client struct {
 	*redlock.Redlock
 	name   string
@@ -40,7 +40,7 @@ func made(name string, cfg redlock.Config, by func(redlock.Config) (*redlock.Red
 	return c, nil
 }
 
-// acquire makes one attempt. How it failed is in the round too.
+// acquire makes one attempt. The round has its error too.
 func (c *client) acquire(ctx context.Context, key string, ttl time.Duration) (*redlock.Lock, round, error) {
 	traced := c.traces.expect("acquire")
 	lock, err := c.TryAcquire(ctx, key, ttl)
@@ -62,8 +62,8 @@ func (c *client) extend(ctx context.Context, lock *redlock.Lock, ttl time.Durati
 	return r, err
 }
 
-// release waits for the nodes' answers for so long. A silent node may take until
-// the key's ttl is over: the release is owed to it, as it may still have the key.
+// release waits up to wait for the nodes' answers. For a silent node the release stays pending
+// until the key's ttl is over, as that node may still have the key.
 func (c *client) release(ctx context.Context, lock *redlock.Lock, wait time.Duration) (round, error) {
 	traced := c.traces.expect("release")
 	clk := clock.System()

@@ -15,8 +15,8 @@ import (
 	"github.com/quorumlock/redlock/internal/terminal"
 )
 
-// minTTL keeps a lock of the demo valid from one operation to the next on a slow
-// machine or a slow network: one that expires under way shows nothing.
+// minTTL keeps a lock of the demo valid from one operation to the next on a slow machine or a slow
+// network: a lock that expires in between shows nothing.
 const minTTL = time.Second
 
 type flags struct {
@@ -72,15 +72,15 @@ command line is wrong.`,
 	return cmd
 }
 
-// presenter shows a demo to somebody.
+// presenter shows a demo to a person or a program.
 type presenter interface {
 	open(intro string) error
 	step(s *step) error
 	close(steps int) error
 }
 
-// scene is one step before it is played. play adds its rounds to the step and
-// returns why it did not go as it should.
+// scene is one step before it is played. play adds its rounds to the step, and returns an error if
+// it did not go as it should.
 type scene struct {
 	title string
 	play  func(ctx context.Context, s *step) error
@@ -107,7 +107,7 @@ func perform(ctx context.Context, intro string, scenes []scene, out presenter) e
 	return out.close(len(scenes))
 }
 
-// unwanted is a step's problem: the operation ended otherwise than it should.
+// unwanted describes an operation that did not end as it should.
 func unwanted(got, want error) error {
 	switch {
 	case got == nil:

@@ -21,7 +21,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// wireStep is a line of --json, as somebody else's program would declare it.
+// wireStep is a line of --json, as another program would declare it.
 type wireStep struct {
 	Step    int
 	Title   string
@@ -86,7 +86,7 @@ func TestDemoForMachines(t *testing.T) {
 		{"acquire granted", 5, 5},
 		{"acquire held, release granted", 0, 0},
 		{"acquire granted, extend granted, release granted", 3, 3},
-		// The third failure decides; a survivor that was not asked by then never is.
+		// The third failure decides. A survivor that was not asked by then is never asked.
 		{"acquire no quorum", 0, 2},
 		{"acquire granted, release granted", 3, 5},
 	} {
@@ -108,7 +108,7 @@ func TestDemoForMachines(t *testing.T) {
 		assert.EqualValues(t, 202_000, first.Drift, "1 %% and 2 ms")
 		assert.Positive(t, first.Elapsed)
 		if first.Result == "granted" {
-			// The sum may be off by the part of a microsecond that was cut off.
+			// Each term was cut to whole microseconds, so the sum may be off by one.
 			assert.InDelta(t, first.TTL-first.Drift-first.Elapsed, first.Validity, 1)
 			assert.Empty(t, first.Error)
 		} else {
@@ -131,7 +131,7 @@ func TestDemoForMachines(t *testing.T) {
 		}
 	}
 
-	// The holder that slept is refused by its token.
+	// The token of the holder that slept is refused.
 	s := steps[5]
 	require.True(t, s.OK, s.Problem)
 	require.Len(t, s.Writes, 2)
@@ -165,7 +165,7 @@ func TestDemoOnGivenMasters(t *testing.T) {
 	assert.NotContains(t, out.String(), "s3cret")
 	clitest.AssertFits(t, out.String())
 
-	// A dead minority is no reason to fail.
+	// A dead minority does not make the demo fail.
 	masters.Kill(1)
 	out.Reset()
 	require.Equal(t, cli.ExitOK, cli.Run(t.Context(), clitest.Program(Command()), append(args, "--json"), &out, &errs), errs.String())
@@ -180,7 +180,7 @@ func TestDemoOnGivenMasters(t *testing.T) {
 		assert.Equal(t, want, r.Op+" "+r.Result)
 		keys[r.Key] = true
 		if len(r.Nodes) == 3 {
-			// The two that are up may decide before the lane has tried.
+			// The attempt may be decided by the two live masters before the lane tries this one.
 			assert.Contains(t, []string{"failed", "not asked"}, r.Nodes[1].Vote)
 		}
 	}
@@ -273,7 +273,7 @@ func TestPerformStopsAtTheFirstProblem(t *testing.T) {
 	assert.Equal(t, "a; b", steps[1].Problem)
 }
 
-// A story that nothing can go wrong in would prove nothing.
+// A demo in which nothing can go wrong would prove nothing.
 func TestDemoNoticesWhatIsWrong(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	urls, err := shut(masters)
@@ -290,7 +290,7 @@ func TestDemoNoticesWhatIsWrong(t *testing.T) {
 
 	require.ErrorContains(t, o.contend(t.Context(), &step{}), `granted, but it should have been "held by another client"`)
 
-	// Its key is on the masters, so that the fourth step cannot find them empty.
+	// The key is on the masters, so the fourth step cannot find them empty.
 	for _, m := range masters.All() {
 		require.NoError(t, m.Miniredis().Set(outageKey, "somebody's"))
 	}

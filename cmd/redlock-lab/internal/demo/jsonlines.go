@@ -6,8 +6,8 @@ import (
 	"github.com/quorumlock/redlock/internal/cli"
 )
 
-// jsonLines presents a demo to a machine: one object a step. How it ended is in
-// the last object's ok, and in the exit status.
+// jsonLines shows a demo to a program, as one object per step. The last object's ok and the exit
+// status report how it ended.
 type jsonLines struct{ w io.Writer }
 
 func (j jsonLines) step(s *step) error { return cli.PrintJSON(j.w, s) }

@@ -13,8 +13,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// onMasters is the story of somebody's real masters. It breaks nothing, and its
-// key is nobody else's.
+// onMasters is the demo on the user's own masters. It breaks nothing, and no other client uses its
+// key.
 type onMasters struct {
 	a, b *client
 	key  string
@@ -73,8 +73,8 @@ func (m *onMasters) release(ctx context.Context, s *step) error {
 	return m.check(s, r, err)
 }
 
-// check wants a majority. Votes are missing where a node is silent: the lock
-// goes on without it, and so does the demo.
+// check requires a majority of grants. A silent node has no vote; the lock goes on without it, and
+// so does the demo.
 func (m *onMasters) check(s *step, r round, err error) error {
 	s.add(r)
 	if err == nil && r.ballot != nil && r.Granted < m.need {

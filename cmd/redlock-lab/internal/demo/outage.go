@@ -16,11 +16,11 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// outageKey is the lock of the story. Its masters are nobody else's.
+// outageKey is the lock of the demo. No other client uses its masters.
 const outageKey = "invoice-42"
 
-// outage is the story of five masters in memory of which three die, and of what locks
-// alone cannot prevent.
+// outage is the demo on five masters in memory, of which three die. It also shows what locks alone
+// cannot prevent.
 type outage struct {
 	masters *redlocktest.Masters
 	urls    []string
@@ -62,10 +62,10 @@ func demoOutage(ctx context.Context, ttl time.Duration, out presenter) (err erro
 		}, out)
 }
 
-// shut lets only our own clients in, and returns the URLs with which they do. A
-// dead master's port is free for anybody, such as the master of another demo:
-// neither may be taken for one of the other's five. A user does that where a
-// password does not, since a server without one lets any password in.
+// shut makes the masters admit only this demo's clients, and returns the URLs for these. Any
+// process can take a dead master's port, such as a master of another demo, and neither demo may use
+// the other's masters. A password alone does not ensure that, because a server without one accepts
+// any password. A user name does.
 func shut(masters *redlocktest.Masters) ([]string, error) {
 	const user = "demo"
 	password, err := uuid.NewRandom()
@@ -74,9 +74,9 @@ func shut(masters *redlocktest.Masters) ([]string, error) {
 	}
 	var urls []string
 	for _, m := range masters.All() {
-		m.Kill() // miniredis reads its users without a lock; a stranger may be connecting
+		m.Kill() // miniredis reads its users without a lock; another client may be connecting
 		m.Miniredis().RequireUserAuth(user, password.String())
-		m.SetPassword(password.String()) // with which it forgets its scripts
+		m.SetPassword(password.String()) // RestartEmpty needs it to forget the scripts
 		if err := m.Restart(); err != nil {
 			return nil, err
 		}
@@ -86,12 +86,12 @@ func shut(masters *redlocktest.Masters) ([]string, error) {
 	return urls, nil
 }
 
-// 1: all five up, all five grant.
+// acquire is step 1: all five masters are up, and all five grant.
 func (o *outage) acquire(ctx context.Context, s *step) error {
 	return o.take(ctx, s, 5, 5)
 }
 
-// 2: exclusion, and what release leaves: nothing.
+// contend is step 2: B is refused, and a release leaves nothing.
 func (o *outage) contend(ctx context.Context, s *step) (err error) {
 	b, err := openClient("B", o.urls, redlock.Config{})
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *outage) contend(ctx context.Context, s *step) (err error) {
 	return o.giveUp(ctx, s, 0, 1, 2, 3, 4)
 }
 
-// 3: the loss of a minority changes nothing but the number of grants.
+// loseMinority is step 3: the loss of a minority changes nothing but the number of grants.
 func (o *outage) loseMinority(ctx context.Context, s *step) error {
 	o.masters.Kill(3, 4)
 	if err := o.take(ctx, s, 3, 3); err != nil {
@@ -130,7 +130,7 @@ func (o *outage) loseMinority(ctx context.Context, s *step) error {
 	return o.giveUp(ctx, s, 0, 1, 2)
 }
 
-// 4: without a majority there is no lock, and no rest of one.
+// loseMajority is step 4: without a majority there is no lock, and no part of one stays.
 func (o *outage) loseMajority(ctx context.Context, s *step) error {
 	o.masters.Kill(2)
 	_, r, err := o.a.acquire(ctx, outageKey, o.ttl)
@@ -150,9 +150,9 @@ func (o *outage) loseMajority(ctx context.Context, s *step) error {
 	return nil
 }
 
-// 5: the same client goes on as soon as it can. Three grants prove that, as only
-// two masters were left. They need not be five: a master can be up again while
-// the client is just finding out that it was down.
+// recover is step 5: the same client goes on as soon as it can. Three grants prove that, as only
+// two masters were left. There need not be five: a master can be up again before the client has
+// found out that it was down.
 func (o *outage) recover(ctx context.Context, s *step) error {
 	if err := o.masters.Restart(2, 3, 4); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (o *outage) recover(ctx context.Context, s *step) error {
 	return o.giveUp(ctx, s, 0, 1, 2, 3, 4)
 }
 
-// take has A acquire the lock, with so many grants.
+// take lets A acquire the lock, with least to most grants.
 func (o *outage) take(ctx context.Context, s *step, least, most int) error {
 	lock, r, err := o.a.acquire(ctx, outageKey, o.ttl)
 	s.add(r)
@@ -174,7 +174,7 @@ func (o *outage) take(ctx context.Context, s *step, least, most int) error {
 	return r.wantGrants(least, most)
 }
 
-// giveUp has A release the lock, after which these masters have no key.
+// giveUp lets A release the lock, and checks that these masters have no key then.
 func (o *outage) giveUp(ctx context.Context, s *step, alive ...int) error {
 	r, err := o.a.release(ctx, o.held, 0)
 	s.add(r)
@@ -188,9 +188,9 @@ func (o *outage) giveUp(ctx context.Context, s *step, alive ...int) error {
 	return nil
 }
 
-// nothingLeft waits until these masters have no key, which takes no longer than
-// the answers that are under way: a caller leaves at the decision, and the
-// deletions that follow from it arrive after that. It asks the masters' memory.
+// nothingLeft waits until these masters have no key. This takes no longer than the answers under
+// way: a caller returns at the decision, and the deletions that follow from it arrive later. It
+// looks into the masters' memory.
 func (o *outage) nothingLeft(ctx context.Context, alive ...int) error {
 	ctx, cancel := context.WithTimeout(ctx, masterlist.NodeTimeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// write is what became of a write under a token.
+// write is the result of a write under a token.
 type write struct {
 	Client string `json:"client"`
 	Token  int64  `json:"token"`
@@ -21,8 +21,8 @@ type write struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// paused is the story of a holder that sleeps through the end of its lock, and writes.
-// What it writes to is a server of its own, which checks tokens.
+// paused is step 6: a holder sleeps through the end of its lock, and then writes. The storage is a
+// separate server, which checks tokens.
 func (o *outage) paused(ctx context.Context, s *step) (err error) {
 	storage, err := redlocktest.New(1)
 	if err != nil {
@@ -51,7 +51,7 @@ func (o *outage) paused(ctx context.Context, s *step) (err error) {
 	if err != nil {
 		return err
 	}
-	select { // A does not look at this: it stands still
+	select { // A does not watch this: it is paused
 	case <-old.Context().Done():
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -82,7 +82,7 @@ func (o *outage) paused(ctx context.Context, s *step) (err error) {
 	return err
 }
 
-// write has a client write to the storage under its lock's token.
+// write lets a client write to the storage under its lock's token.
 func (s *step) write(ctx context.Context, guard *fence.RedisGuard, client string, l *redlock.Lock, value string) error {
 	w := write{Client: client, Token: l.FencingToken(), Value: value}
 	err := guard.Set(ctx, outageKey, value, 0, l.FencingToken())
@@ -93,15 +93,15 @@ func (s *step) write(ctx context.Context, guard *fence.RedisGuard, client string
 	return err
 }
 
-// forgetful is the story of a master that comes back without its memory: it would let
-// a second holder in, and the restart guard does not let it vote.
+// forgetful is step 7: a master comes back without its memory. It would let a second holder in, but
+// the restart guard does not let it vote.
 func (o *outage) forgetful(ctx context.Context, s *step) (err error) {
-	// The masters of the steps before have just started, and would have no vote. With their
-	// clocks ahead they have been up for long.
+	// The earlier steps have just restarted masters, which would have no vote. With their clocks
+	// ahead they have been up for long.
 	for _, m := range o.masters.All() {
 		m.JumpClock(time.Hour)
 	}
-	// A does not reach the last two: what it sends never arrives.
+	// A does not reach the last two: its requests never arrive.
 	var nodes []redis.UniversalClient
 	for i, m := range o.masters.All() {
 		login, err := redis.ParseURL(o.urls[i])

@@ -14,20 +14,20 @@ const (
 	// on a silent node after twice the node timeout.
 	answersWait = 3 * masterlist.NodeTimeout
 
-	// releasedWait is for a release, which is owed to a silent node until the
-	// key's ttl is over. It begins when a majority has answered.
+	// releasedWait bounds the wait for the last answers to a release, which stays pending for a
+	// silent node until the key's ttl is over. The wait begins when a majority has answered.
 	releasedWait = masterlist.NodeTimeout / 4
 )
 
-// recorder picks the trace of the one operation that is being watched out of
-// those that a Redlock reports. Clean-ups and late releases report too.
+// recorder finds the trace of the one operation that is being watched among all traces of a
+// Redlock. Clean-ups and late releases are traced too.
 type recorder struct {
 	mu   sync.Mutex
 	op   string
-	next chan redlock.Trace // has room for the one trace; nil: nothing is expected
+	next chan redlock.Trace // has room for that trace; nil if none is expected
 }
 
-// expect watches for the next trace of op. Call it before the operation starts.
+// expect starts to watch for the next trace of op. Call it before the operation starts.
 func (r *recorder) expect(op string) <-chan redlock.Trace {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *recorder) expect(op string) <-chan redlock.Trace {
 	return r.next
 }
 
-// record is a redlock.Config.Trace: it never blocks.
+// record is a redlock.Config.Trace. It never blocks.
 func (r *recorder) record(t redlock.Trace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,8 @@ func (r *recorder) record(t redlock.Trace) {
 	}
 }
 
-// await reports whether every node has answered in time.
+// await waits for a trace, which comes when every node has answered. It reports whether it came in
+// time.
 func await(ctx context.Context, traced <-chan redlock.Trace, wait time.Duration) (redlock.Trace, bool) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

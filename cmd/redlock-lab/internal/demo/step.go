@@ -41,14 +41,14 @@ type round struct {
 	Cleared int `json:"cleared,omitempty"`
 }
 
-// worth is what a grant is good for, and how that is worked out.
+// worth is how long a grant is valid, and how that is calculated.
 type worth struct {
 	TTL      cli.Micros `json:"ttl_us"`
 	Drift    cli.Micros `json:"drift_us"`
 	Validity cli.Micros `json:"validity_us"` // 0 without a grant
 }
 
-// ballot is how the nodes voted in the end. A majority decides sooner.
+// ballot holds the votes of all nodes. A majority decides before the last of them.
 type ballot struct {
 	Granted int    `json:"granted"` // without those that came too late
 	Needed  int    `json:"needed"`
@@ -57,7 +57,7 @@ type ballot struct {
 
 func (s *step) add(r round) { s.Rounds = append(s.Rounds, r) }
 
-// vote is what one node said.
+// vote is one node's answer.
 type vote struct {
 	Addr    string     `json:"addr"`
 	Vote    string     `json:"vote"`
@@ -65,11 +65,10 @@ type vote struct {
 	Said    string     `json:"said"`
 	Late    bool       `json:"late,omitempty"` // granted after the attempt had failed; not counted
 
-	brief string // Said without what stands beside it
+	brief string // Said, shortened for a table
 }
 
-// results are the ends of a round, by name and in the order in which an error is
-// asked for them.
+// results names the errors that can end a round, in the order in which they are checked.
 var results = []struct {
 	err  error
 	name string
@@ -108,8 +107,7 @@ func newRound(client, op, key string, t redlock.Trace, err error) round {
 	return r
 }
 
-// decidedWithout has the nodes that had not granted when an operation failed, by their
-// indexes.
+// decidedWithout returns the indexes of the nodes that had not granted when an operation failed.
 func decidedWithout(err error) map[int]bool {
 	nodes := map[int]bool{}
 	if failed := (*redlock.QuorumError)(nil); errors.As(err, &failed) {
@@ -120,7 +118,7 @@ func decidedWithout(err error) map[int]bool {
 	return nodes
 }
 
-// newWorth does the sum that the library did: ttl − elapsed − drift.
+// newWorth repeats the library's calculation: ttl − elapsed − drift.
 func newWorth(ttl, elapsed time.Duration, err error) *worth {
 	ttl = ttl.Truncate(time.Millisecond) // as nodes keep it
 	w := &worth{TTL: cli.Micros(ttl), Drift: cli.Micros(clock.DefaultDrift.Of(ttl))}
@@ -130,7 +128,7 @@ func newWorth(ttl, elapsed time.Duration, err error) *worth {
 	return w
 }
 
-// yes is a grant in words.
+// yes words a grant, by operation.
 var yes = map[string]string{"acquire": "OK", "extend": "extended", "release": "deleted"}
 
 func newVote(op string, n redlock.NodeTrace) vote {
@@ -141,7 +139,7 @@ func newVote(op string, n redlock.NodeTrace) vote {
 		v.Said = yes[op]
 		v.brief = v.Said
 	case n.Vote == quorum.Pending:
-		// Counted as failed, but the node has done nothing wrong.
+		// This counts as failed, but the node has done nothing wrong.
 		v.Vote = "not asked"
 		v.Said, v.brief = n.Err.Error(), "decided before its turn"
 	case errors.As(n.Err, &dial) && dial.Err != nil:
@@ -153,7 +151,7 @@ func newVote(op string, n redlock.NodeTrace) vote {
 	return v
 }
 
-// count is the number of votes of a kind, without those that came too late.
+// count returns the number of votes of a kind, without those that came too late.
 func (r round) count(kind quorum.Vote) (n int) {
 	if r.ballot == nil {
 		return 0
@@ -166,7 +164,7 @@ func (r round) count(kind quorum.Vote) (n int) {
 	return n
 }
 
-// wantGrants is the check of a round that should have had so many grants.
+// wantGrants checks that a round has least to most grants.
 func (r round) wantGrants(least, most int) error {
 	granted := r.count(quorum.Granted)
 	switch {

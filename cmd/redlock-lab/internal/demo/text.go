@@ -11,7 +11,7 @@ import (
 	"github.com/quorumlock/redlock/internal/terminal"
 )
 
-// text presents a demo to a person.
+// text shows a demo to a person.
 type text struct {
 	w io.Writer
 	terminal.Painter
@@ -26,8 +26,7 @@ func (t text) step(s *step) error {
 	var b strings.Builder
 	b.WriteString("\n" + t.Paint(terminal.Bold, fmt.Sprintf("%d. %s", s.Number, s.Title)) + "\n")
 	for i, r := range s.Rounds {
-		// The first round is what the step is about; what follows from it is
-		// told in a line.
+		// The first round is the subject of the step. The rounds that follow get one line each.
 		if i == 0 && r.ballot != nil {
 			b.WriteString(votes(r.Votes).Show(t.Painter))
 		}
@@ -57,7 +56,7 @@ func (t text) close(steps int) error {
 	return err
 }
 
-// summary is what came of a round, and its times.
+// summary describes the result of a round, and its times.
 func (t text) summary(r round) string {
 	var b strings.Builder
 	b.WriteString(terminal.Indent + t.verdict(r))
@@ -83,7 +82,7 @@ func (t text) summary(r round) string {
 	return b.String() + "\n"
 }
 
-// written is what became of a write.
+// written describes the result of a write.
 func (t text) written(w write) string {
 	verdict := t.Paint(terminal.Green, "taken")
 	if w.Error != "" {
@@ -104,8 +103,8 @@ func (t text) verdict(r round) string {
 	return t.Paint(terminal.Red, "Not "+done[r.Op]+", "+r.Result)
 }
 
-// quote is an error as a program gets it, a line for each node. Only spaces
-// become line breaks.
+// quote formats an error as a program gets it, with a line for each node. Only spaces become line
+// breaks.
 func quote(message string) string {
 	message = strings.ReplaceAll(plain.Printable(message), "; ", ";\n")
 	message = strings.Replace(message, " needed: ", " needed:\n", 1)
@@ -115,7 +114,7 @@ func quote(message string) string {
 // maxAddr is how much of a node's address a table of votes shows.
 const maxAddr = 30
 
-// votes lists who voted, how fast, and what each said.
+// votes returns a table of the nodes' votes, latencies and answers.
 func votes(all []vote) terminal.Table {
 	t := terminal.Table{Indent: terminal.Indent + terminal.Indent, Columns: []terminal.Column{{Head: "vote"}, {Head: "latency", Right: true}}, Text: "said"}
 	for _, v := range all {
@@ -134,12 +133,12 @@ func voteColour(vote string) terminal.Colour {
 	return terminal.Yellow
 }
 
-// millis is a duration in one unit, so that a column of them can be compared.
+// millis formats a duration in one unit, so that a column of durations can be compared.
 func millis(d cli.Micros) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
 
-// span is a duration in a sentence.
+// span formats a duration for a sentence.
 func span(d cli.Micros) string {
 	switch {
 	case time.Duration(d) < 10*time.Millisecond:

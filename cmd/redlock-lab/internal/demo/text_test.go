@@ -56,8 +56,8 @@ func TestTableShowsEachVote(t *testing.T) {
 	assert.Contains(t, out.String(), "needed:\n      10.0.0.4:6379: one;\n      10.0.0.5:6379: two\n")
 }
 
-// The table has the votes in the end, and the error those at the decision. A grant that came
-// in between is not counted.
+// The table shows the final votes, and the error shows those at the decision. A grant that came in
+// between is not counted.
 func TestGrantThatCameTooLateIsNotCounted(t *testing.T) {
 	var out bytes.Buffer
 	s := exampleStep()

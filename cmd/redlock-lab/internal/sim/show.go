@@ -18,7 +18,7 @@ import (
 	"github.com/quorumlock/redlock/internal/plain"
 )
 
-// show writes the timeline to the files that are asked for, or else prints it.
+// show writes the timeline to the requested files. If there are none, it prints it.
 func (f *flags) show(cmd *cobra.Command, r sim.Result) error {
 	run := picture(r)
 	if f.html+f.svg == "" {
@@ -49,8 +49,8 @@ func (f *flags) show(cmd *cobra.Command, r sim.Result) error {
 	return nil
 }
 
-// verdict counts the violations of what Redlock promises apart from those of what it does
-// not promise, with the faults that explain them.
+// verdict counts the violations of Redlock's promises. It counts violations of what Redlock does
+// not promise apart, with the faults that explain them.
 func verdict(r sim.Result) string {
 	count := func(n int) string {
 		switch n {
@@ -75,8 +75,8 @@ func verdict(r sim.Result) string {
 	return fmt.Sprintf("%s of what Redlock promises, and %d of what it does not (%s)", count(len(r.Violations)), len(r.Excused), strings.Join(under, ", "))
 }
 
-// working leaves out what comes when all work is done, if nothing went wrong there: a
-// minute or more, beside which the rest would be a line in a picture.
+// working leaves out the events after all work is done, unless something went wrong there. They
+// last a minute or more, beside which the rest would be a line in a picture.
 func working(run timeline.Run, calm time.Duration) timeline.Run {
 	for _, v := range run.Violations {
 		if v.At > calm {
@@ -96,7 +96,7 @@ func picture(r sim.Result) timeline.Run {
 		Events:  r.Events, Violations: r.Violations, Verdict: verdict(r),
 	}
 	if n := len(r.Events); n > 0 {
-		run.End += r.Events[n-1].At // what comes after it is waiting
+		run.End += r.Events[n-1].At // only waiting follows
 	}
 	for _, e := range r.Excused {
 		v := e.Violation

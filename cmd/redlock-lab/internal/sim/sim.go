@@ -1,4 +1,4 @@
-// Package sim is the command of the simulation in internal/lab/sim.
+// Package sim is the subcommand that runs the simulation in internal/lab/sim.
 package sim
 
 import (
@@ -140,7 +140,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	return f.one(cmd)
 }
 
-// given is what a flag says, if it is there.
+// given returns the value of a flag, or Drawn if it is not set.
 func given(cmd *cobra.Command, name string, on bool) sim.Switch {
 	switch {
 	case !cmd.Flags().Changed(name):
@@ -166,14 +166,14 @@ func seedRange(s string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// repeats is how often a seed is tried for a fingerprint. On a machine with nothing
-// else to do the first run nearly always has it, and on a busy one nine of ten have.
+// repeats is how often a seed is run to find a fingerprint again. On a machine with nothing else to
+// do the first run nearly always has it. On a busy one nine of ten have.
 const repeats = 20
 
 // aFingerprint matches what [sim.Result.Fingerprint] returns.
 var aFingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// one runs a single seed and shows all of it.
+// one runs a single seed, and shows its timeline and verdict.
 func (f *flags) one(cmd *cobra.Command) error {
 	r, err := sim.Watched(f.config)
 	if err != nil {
@@ -230,7 +230,7 @@ func (f *flags) many(cmd *cobra.Command, from, to uint64) error {
 	return context.Cause(cmd.Context())
 }
 
-// explain says what went wrong and how to see it again.
+// explain prints the first violation, and how to reproduce it.
 func (f *flags) explain(cmd *cobra.Command, r sim.Result) {
 	c := r.Plan.Config
 	cmd.Printf("seed %d: %d violations, the first: %v\n  %s --fingerprint %s\n", c.Seed, len(r.Violations), r.Violations[0], c.Command(), r.Fingerprint())

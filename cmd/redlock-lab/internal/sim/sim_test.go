@@ -32,7 +32,7 @@ func TestSimRunsManySeeds(t *testing.T) {
 	assert.Regexp(t, `^seeds 1-3: 0 with violations; 3 runs, \d+ acquisitions, \d+ locks, 0 faults, `, out)
 }
 
-// With and without tokens and the guard it is the same seed, and the command says which.
+// The seed stays the same with and without tokens and the guard, and the command shows which.
 func TestSimSwitchesTokensAndTheGuard(t *testing.T) {
 	code, out, errs := clitest.Run(t, t.Context(), clitest.Program(Command()), "sim", "--seed", "3", "--nodes", "3", "--clients", "2", "--for", "300ms", "--faults", "none", "--fencing", "--guard=false")
 	require.Equal(t, cli.ExitOK, code, errs)
@@ -44,7 +44,7 @@ func TestSimSwitchesTokensAndTheGuard(t *testing.T) {
 	assert.NotContains(t, out, "token")
 }
 
-// What is beyond Redlock's promises is shown, and is no failure.
+// Violations of what Redlock does not promise are shown, and are no failure.
 func TestSimCountsWhatIsNotPromised(t *testing.T) {
 	code, out, errs := clitest.Run(t, t.Context(), clitest.Program(Command()), "sim", "--seeds", "6-8", "--nodes", "3", "--clients", "3", "--for", "1s", "--faults", "slow-client")
 	require.Equal(t, cli.ExitOK, code, errs)
@@ -71,7 +71,7 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 	}
 }
 
-// A history is known by its fingerprint, which finds it again.
+// A fingerprint identifies a history, and finds it again.
 func TestSimFindsAHistoryAgain(t *testing.T) {
 	small := []string{"sim", "-q", "--seed", "5", "--clients", "1", "--nodes", "1", "--for", "200ms", "--faults", "none"}
 	code, out, _ := clitest.Run(t, t.Context(), clitest.Program(Command()), small...)

@@ -19,32 +19,32 @@ import (
 )
 
 const (
-	pings = 5 // after the connection is made; their median is the round trip
-	looks = 3 // at the server's clock; that of the shortest round trip tells it best
+	pings = 5 // sent once the connection is made; their median is the round trip
+	looks = 3 // readings of the server's clock; the one with the shortest round trip counts
 )
 
-// settings are what CONFIG GET is asked for. INFO has some of them too, for those who
-// may not run CONFIG; many managed services have none.
+// settings are the parameters that CONFIG GET asks for. INFO has some of them too, for users
+// without the right to CONFIG. Many managed services have no CONFIG.
 var settings = []string{
 	"appendonly", "appendfsync", "save", "stop-writes-on-bgsave-error",
 	"maxmemory", "maxmemory-policy", "timeout", "min-replicas-to-write", "min-replicas-max-lag",
 }
 
-// answers are what one server has said of itself.
+// answers holds what one server reported about itself.
 type answers struct {
-	secured     bool              // by TLS
-	err         error             // why it says nothing, or nothing more
-	roundTrip   time.Duration     // 0: none
-	clock       *clockReading     // nil: TIME is not permitted
-	info        map[string]string // by INFO; nil: not permitted
-	config      map[string]string // by CONFIG GET, as far as it is permitted
-	cluster     map[string]string // by CLUSTER INFO, of a Cluster's server
-	lacksToLock []string          // commands that a lock needs and that are refused
-	lacksToWait []string          // those that a wait needs besides, to be woken
+	secured     bool              // the connection uses TLS
+	err         error             // why the server did not answer, or stopped answering
+	roundTrip   time.Duration     // zero if no ping was answered
+	clock       *clockReading     // nil if TIME was refused or not answered
+	info        map[string]string // from INFO; nil if it was refused or not answered
+	config      map[string]string // from CONFIG GET; only the settings that are permitted
+	cluster     map[string]string // from CLUSTER INFO, if the server is part of a Cluster
+	lacksToLock []string          // commands that a lock needs and the server refuses
+	lacksToWait []string          // commands that only a wait needs, and the server refuses
 }
 
-// asking asks one server over one connection, one question after the other, and waits no
-// longer than patience for each answer. After the first that does not come it asks nothing.
+// asking asks one server over one connection, one question after the other. It waits up to patience
+// for each answer. After the first answer that does not come, it asks nothing more.
 type asking struct {
 	ctx      context.Context
 	conn     *redis.Conn
@@ -56,8 +56,8 @@ func ask(ctx context.Context, client *redis.Client, prefix string, patience time
 	a := &asking{ctx: ctx, conn: client.Conn(), patience: patience}
 	a.secured = client.Options().TLSConfig != nil
 	defer func() { _ = a.conn.Close() }()
-	// A refusal to PING, by a user's rights or by a server that is loading, is an answer.
-	// Somebody who is not let in at all is told nothing else either.
+	// A refusal to PING, because of the user's rights or because the server is loading, is an
+	// answer. A client that is not let in at all gets no other answer either.
 	refusal := a.do(func(ctx context.Context) error { return a.conn.Ping(ctx).Err() })
 	if says(refusal, "NOAUTH") || says(refusal, "DENIED") {
 		a.err = refusal
@@ -70,7 +70,7 @@ func ask(ctx context.Context, client *redis.Client, prefix string, patience time
 	return a.answers
 }
 
-// do asks. It returns a server's refusal; anything else that goes wrong is kept in err.
+// do asks one question. It returns a server's refusal, and keeps any other error in a.err.
 func (a *asking) do(question func(context.Context) error) (refusal error) {
 	if a.err != nil {
 		return nil
@@ -83,7 +83,7 @@ func (a *asking) do(question func(context.Context) error) (refusal error) {
 	case err == nil:
 	case !errors.As(err, &reply):
 		a.err = err
-	case err.Error() != reply.Error(): // go-redis' own words around a refused handshake
+	case err.Error() != reply.Error(): // go-redis adds words to a refused handshake
 		a.err = reply
 	default:
 		return reply
@@ -91,7 +91,7 @@ func (a *asking) do(question func(context.Context) error) (refusal error) {
 	return nil
 }
 
-// timed is how long the question took; false if it was not answered.
+// timed measures how long an answer takes. ok is false if the server did not answer.
 func (a *asking) timed(question func(context.Context) error) (sent time.Time, took time.Duration, ok bool) {
 	sent = time.Now()
 	_ = a.do(question)
@@ -164,7 +164,7 @@ func (a *asking) readConfig() {
 	}
 }
 
-// infoFields returns the fields of a reply to INFO, without what could drive a terminal.
+// infoFields returns the fields of a reply to INFO, without characters that could drive a terminal.
 func infoFields(text string) map[string]string {
 	fields := serverinfo.Fields(text)
 	for name, value := range fields {
@@ -173,7 +173,7 @@ func infoFields(text string) map[string]string {
 	return fields
 }
 
-// count reads a number that a server gave; nil if it gave none.
+// count parses a number that a server sent. It returns nil if there is none.
 func count(text string) *int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -182,26 +182,27 @@ func count(text string) *int64 {
 	return &n
 }
 
-// seconds is a number of them that a server gave; it saturates.
+// seconds converts a number of seconds that a server sent. It saturates.
 func seconds(n int64) time.Duration {
 	const most = int64(math.MaxInt64 / time.Second)
 	return time.Duration(min(max(n, -most), most)) * time.Second
 }
 
-// refused reports that err is a server's own reply.
+// refused reports whether err is a server's own reply.
 func refused(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)
 }
 
-// says reports that err has a server's reply which begins with code.
+// says reports whether err has a server's reply that begins with code.
 func says(err error, code string) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), code)
 }
 
-// unanswered is what happened instead of an answer. secured is whether the URL asks for TLS:
-// a server without it waits for more, and one with it hangs up on whoever does not speak it.
+// unanswered describes what happened instead of an answer. secured reports whether the URL asks for
+// TLS: a server without TLS waits for more bytes, and a server with TLS hangs up on a client
+// without it.
 func unanswered(err error, patience time.Duration, secured bool) string {
 	var timeout net.Error
 	slow := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
@@ -219,7 +220,7 @@ func unanswered(err error, patience time.Duration, secured bool) string {
 	return "It cannot be reached: " + said(plain.Error(err))
 }
 
-// said is an error of the library or of a server in a sentence.
+// said words an error of the library or of a server for a sentence.
 func said(err error) string {
 	return strings.TrimRight(terminal.Cut(plain.Line(err), 300), ". ")
 }

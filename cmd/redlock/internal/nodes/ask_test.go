@@ -14,7 +14,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// askedVirtually asks a master in virtual time, when check says so.
+// askedVirtually asks a master in virtual time, whenever check calls ask.
 func askedVirtually(t *testing.T, check func(m *redlocktest.Master, ask func(context.Context) answers)) {
 	synctest.Test(t, func(t *testing.T) {
 		m := redlocktest.StartVirtual(t, 1).Master(0)
@@ -23,8 +23,8 @@ func askedVirtually(t *testing.T, check func(m *redlocktest.Master, ask func(con
 	})
 }
 
-// The server's clock is ours. Where both ways take as long, that is what is found; where
-// they do not, it is within the uncertainty, which nobody can do better than.
+// The server's clock is ours. If both ways take the same time, the offset is exact. If not, it is
+// within the uncertainty, and no method is better.
 func TestAClockIsReadInTheMiddleOfTheRoundTrip(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tc := range []struct{ request, reply, offset time.Duration }{

@@ -8,14 +8,15 @@ import (
 	"github.com/quorumlock/redlock/internal/cli"
 )
 
-// clockReading is how far a server's clock is ahead of this host's, and how wrong that
-// may be: half of the round trip.
+// clockReading is how far a server's clock is ahead of this host's, and by how much that may be
+// wrong: half of the round trip.
 type clockReading struct {
 	Offset cli.Micros `json:"offset_us"`
 	Within cli.Micros `json:"within_us"`
 }
 
-// tolerable is how far clocks may be apart before that is a sign of one that nobody sets.
+// tolerable is how far two clocks may differ. A larger difference suggests that nothing
+// synchronizes one of them.
 const tolerable = time.Second
 
 func tellClock(m *master) string {
@@ -27,7 +28,8 @@ func tellClock(m *master) string {
 		"a clock that jumps forward ends locks too early. Let NTP slew it.", apart(off))
 }
 
-// astray is how far its clock is from this host's, if that is intolerable.
+// astray returns how far the master's clock is ahead of this host's, or zero if the difference is
+// tolerable or unknown.
 func (m *master) astray() time.Duration {
 	if m.Clock == nil || time.Duration(max(m.Clock.Offset, -m.Clock.Offset)-m.Clock.Within) <= tolerable {
 		return 0
@@ -42,8 +44,8 @@ func apart(off time.Duration) string {
 	return off.Round(100*time.Millisecond).String() + " ahead of"
 }
 
-// hostAstray tells if it is rather this host's clock that is wrong: those of all masters
-// are as far from it.
+// hostAstray warns that this host's clock is probably the wrong one, if it differs from the clocks
+// of all masters by about the same. Otherwise it returns "".
 func hostAstray(masters []*master) string {
 	var least, most time.Duration
 	known := 0

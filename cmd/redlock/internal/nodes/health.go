@@ -13,12 +13,12 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// health is what there is to tell: the object of --json.
+// health is the state of all masters: the object of --json.
 type health struct {
 	Nodes    []*master `json:"nodes"`
 	Warnings []warning `json:"warnings"`
-	Quorum   int       `json:"quorum"` // how many must agree
-	Voting   int       `json:"voting"` // how many can vote now
+	Quorum   int       `json:"quorum"` // how many masters must agree
+	Voting   int       `json:"voting"` // how many masters can vote now
 }
 
 func newHealth(masters []*master, guard, ttl time.Duration) *health {
@@ -31,7 +31,7 @@ func newHealth(masters []*master, guard, ttl time.Duration) *health {
 	return h
 }
 
-// verdict is an error if no lock can be had.
+// verdict returns an error if no client can get a lock.
 func (h *health) verdict() error {
 	switch {
 	case h.Voting < h.Quorum:
@@ -71,7 +71,7 @@ func (h *health) print(w io.Writer, p terminal.Painter) error {
 	return err
 }
 
-// gaps reports whether something is unknown of a server that answers.
+// gaps reports whether any value of a server that answers is unknown.
 func (h *health) gaps(cols []column) bool {
 	return slices.ContainsFunc(h.Nodes, func(m *master) bool {
 		return m.err == nil && slices.ContainsFunc(cols, func(c column) bool { return c.cell(m) == "" })
@@ -96,7 +96,7 @@ func (h *health) grouped() (all []group) {
 	return all
 }
 
-// whom is which of n masters it is about, for behind its name.
+// whom names the masters that the group is about, out of n, for the text after its code.
 func (g group) whom(n int) string {
 	switch {
 	case g.Node == "":

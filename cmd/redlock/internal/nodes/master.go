@@ -11,17 +11,18 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// master is one node as it was found. Its exported fields are those of --json, where
-// what the server did not tell, or may not tell this user, is left out.
+// master is one node as it was found. Its exported fields are those of --json, which leaves out
+// values that the server does not report or this user may not see.
 type master struct {
 	Addr string `json:"addr"`
 
-	// State is "ok" if it votes, and otherwise the code of the warning that says why not.
+	// State is "ok" if the master votes, and otherwise the code of the warning that explains why
+	// not.
 	State string `json:"state"`
 
 	RoundTrip  cli.Micros    `json:"round_trip_us,omitempty"` // the median
 	Clock      *clockReading `json:"clock,omitempty"`         // ahead of this host's
-	Quarantine cli.Micros    `json:"quarantine_us,omitempty"` // what is left of it
+	Quarantine cli.Micros    `json:"quarantine_us,omitempty"` // time left until its votes count
 
 	Version   string `json:"version,omitempty"`
 	RunID     string `json:"run_id,omitempty"`
@@ -31,26 +32,26 @@ type master struct {
 
 	Appendonly   string  `json:"appendonly,omitempty"`
 	Appendfsync  string  `json:"appendfsync,omitempty"`
-	Save         *string `json:"save,omitempty"` // empty: no snapshots
+	Save         *string `json:"save,omitempty"` // empty if there are no snapshots
 	Maxmemory    *int64  `json:"maxmemory,omitempty"`
 	Policy       string  `json:"maxmemory_policy,omitempty"`
 	Timeout      *int64  `json:"timeout_s,omitempty"`
 	MinReplicas  *int64  `json:"min_replicas_to_write,omitempty"`
 	MaxLag       *int64  `json:"min_replicas_max_lag_s,omitempty"`
 	loading      bool
-	replicas     *int64 // of those that min-replicas-to-write counts
-	saveFailed   bool   // the last snapshot; and with it writes, unless told otherwise
+	replicas     *int64 // number of replicas that min-replicas-to-write counts
+	saveFailed   bool   // the last snapshot failed, and the server therefore refuses writes
 	appendFailed bool
-	full         bool // of what maxmemory counts
-	secured      bool // by TLS
-	cluster      bool // it has some of a Cluster's slots
+	full         bool // maxmemory is used up, and nothing is evicted
+	secured      bool // the connection uses TLS
+	cluster      bool // it has only some of a Cluster's slots
 	lacksToLock  []string
 	lacksToWait  []string
 
-	err      error // why it did not answer, or no longer
+	err      error // why it did not answer, or stopped answering
 	patience time.Duration
-	unable   error // why it could not tell of a key, as a lock would ask it
-	standing error // why its votes would not count; nil if they would, or nobody knows
+	unable   error // why it could not inspect a key for a Redlock
+	standing error // why its votes would not count; nil if they would, or if that is unknown
 	twin     string
 }
 
@@ -103,8 +104,8 @@ func newMaster(addr string, a answers, patience time.Duration) *master {
 	return m
 }
 
-// version is what the server calls itself. Those who speak Redis' language say whose
-// version they follow as redis_version.
+// version returns the name and version that the server gives itself. Servers that only speak Redis'
+// protocol report the version of Redis that they follow as redis_version.
 func version(info map[string]string) string {
 	for _, other := range []string{"valkey", "redict", "dragonfly"} {
 		if v := info[other+"_version"]; v != "" {
@@ -114,8 +115,8 @@ func version(info map[string]string) string {
 	return info["redis_version"]
 }
 
-// seen takes what a Redlock has found out: whether the node answers what a lock would
-// ask, and whether its votes count.
+// seen records what a Redlock found out: whether the node can inspect a key, and whether its votes
+// count.
 func (m *master) seen(unable error, node redlock.NodeStatus, now time.Time) {
 	m.unable = unable
 	for _, s := range node.Servers {

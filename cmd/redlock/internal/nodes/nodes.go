@@ -17,7 +17,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// probe is the key that masters are asked about as a lock would ask. Nobody locks it.
+// probe is the key that the masters inspect for a Redlock. Nobody locks it.
 const probe = "redlock-nodes"
 
 type flags struct {
@@ -108,7 +108,7 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 	return h.verdict()
 }
 
-// survey asks all masters at once, each by itself, and all as a lock would.
+// survey asks each master by itself and, at the same time, all of them through a Redlock.
 func survey(ctx context.Context, r *redlock.Redlock, clients []*redis.Client, prefix string, patience time.Duration) ([]*master, error) {
 	masters := make([]*master, len(clients))
 	var known *redlock.Inspection

@@ -19,7 +19,7 @@ import (
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
-// wireHealth is what --json prints, as somebody else's program would declare it.
+// wireHealth is the object of --json, as another program would declare it.
 type wireHealth struct {
 	Nodes []struct {
 		Addr, State, Role, Version string
@@ -55,7 +55,7 @@ func (h *wireHealth) codes() (all []string) {
 	return all
 }
 
-// nodesOf runs the command for machines, and then for people, who must be told the same.
+// nodesOf runs the command with and without --json. Both outputs must agree.
 func nodesOf(t *testing.T, urls []string, flags ...string) (code int, h *wireHealth) {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
@@ -86,8 +86,8 @@ func nodesOf(t *testing.T, urls []string, flags ...string) (code int, h *wireHea
 	return code, h
 }
 
-// In-memory masters have no CONFIG, and of INFO little: most is not known, and nothing of
-// that is wrong.
+// In-memory masters have no CONFIG, and little of INFO. Most values are unknown, and that is no
+// problem.
 func TestMastersThatTellLittleAreFit(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	code, h := nodesOf(t, masters.URLs())
@@ -157,7 +157,7 @@ func TestTheGuardKeepsOutWhomItKeepsOutOfLocks(t *testing.T) {
 	assert.Empty(t, h.Warnings)
 
 	require.NoError(t, masters.Master(0).RestartEmpty())
-	// The new server has heard of the marker, and of nothing else.
+	// The new server has received the identity record, and nothing else.
 	const marker = "redlock:server"
 	mark, err := masters.Master(1).Miniredis().Get(marker)
 	require.NoError(t, err, "who looks with the guard leaves its marker")

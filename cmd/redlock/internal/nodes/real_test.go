@@ -18,7 +18,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// realMaster starts one real server, with what a lock wants unless options say otherwise.
+// realMaster starts one real server with the configuration that locks need, except for options.
 func realMaster(t *testing.T, options ...redisserver.Option) *redisserver.Server {
 	t.Helper()
 	if testing.Short() {
@@ -60,7 +60,7 @@ func TestRealMastersTellWhatTheyAre(t *testing.T) {
 	assert.NotEqual(t, h.Nodes[0].RunID, n.RunID)
 }
 
-// What a user may not ask is not known, and that is nothing to warn of.
+// Values that the user may not ask for are unknown, which raises no warning.
 func TestRealUserWhoMayDoNothingButLock(t *testing.T) {
 	const rights = "resetkeys ~locks:* ~redlock:queued:*locks:* resetchannels -@all +set +get +del +pttl +pexpire +evalsha +eval"
 	const waits = " ~redlock:queue:*locks:* &redlock:wake:* +subscribe +publish +ping +time +exists +zadd +zcount +zrange +zrangebyscore +zrem +zscore"
@@ -89,8 +89,8 @@ func TestRealUserWhoMayDoNothingButLock(t *testing.T) {
 	assert.Contains(t, h.Warnings[0].Text, "INFO")
 }
 
-// Each right of the lists in docs/operations.md is missed if a user lacks it: one of the
-// first list bars from voting, one of the second from the queue.
+// If a user lacks any right of the lists in docs/operations.md, that is reported. Without a right
+// of the first list the master cannot vote, and without one of the second list waits do not queue.
 func TestRealEachRightIsMissed(t *testing.T) {
 	lists := map[string][]string{
 		"rights": {"~locks:*", "~redlock:queued:*locks:*", "+set", "+get", "+del", "+pttl", "+pexpire", "+evalsha", "+eval"},
@@ -130,8 +130,8 @@ func TestRealEachRightIsMissed(t *testing.T) {
 	assert.Empty(t, m.Client().Keys(t.Context(), "*").Val(), "it writes nothing")
 }
 
-// The state is what a lock would find out: it is ok where one can be had of that master
-// alone, and nowhere else.
+// The state agrees with what a lock finds out: it is ok if and only if a lock can be had of that
+// master alone.
 func TestRealStateIsWhatALockFinds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -187,7 +187,7 @@ func TestRealStateIsWhatALockFinds(t *testing.T) {
 	}
 }
 
-// failSnapshot puts a folder where the file should come.
+// failSnapshot puts a folder where the snapshot's file should be.
 func failSnapshot(t *testing.T, s *redisserver.Server) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), "dump.rdb", "x"), 0o700))
@@ -208,7 +208,7 @@ func TestRealClusterByOneOfItsServers(t *testing.T) {
 	assert.Equal(t, []string{stateOK, "cluster", "cluster"}, h.states(), "one that has all slots refuses no key")
 }
 
-// A replica of one listed master, as of any other.
+// It may be a replica of a listed master or of any other.
 func TestRealReplica(t *testing.T) {
 	master := realMaster(t)
 	host, port, _ := strings.Cut(master.Addr(), ":")
@@ -219,7 +219,7 @@ func TestRealReplica(t *testing.T) {
 	assert.Contains(t, h.Warnings[0].Text, "replica of "+master.Addr())
 }
 
-// It says how long it has waited, which is as long as it was told to.
+// The message has the timeout that was set.
 func TestRealHungMaster(t *testing.T) {
 	s := realMaster(t)
 	require.NoError(t, s.Pause())

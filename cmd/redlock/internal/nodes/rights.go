@@ -10,16 +10,16 @@ import (
 	"github.com/quorumlock/redlock/internal/slot"
 )
 
-// trial is a command that changes nothing and needs a right that locks need.
+// trial is a command that changes nothing, and needs a right that locks need.
 type trial []any
 
 func (q trial) name() string { return q[0].(string) }
 
-// lockTrials need the rights without which no lock can be had, for a key that nobody has.
+// lockTrials returns a trial for each right without which nobody can lock. No client has the key.
 func lockTrials(key string) []trial {
 	flag := slot.Sibling(slot.FlagPrefix, key)
 	return []trial{
-		{"set", key, "", "px", 1, "xx"}, // it is not there, so that it is not set
+		{"set", key, "", "px", 1, "xx"}, // sets nothing, as the key does not exist
 		{"get", key},
 		{"del", key, flag},
 		{"pttl", key},
@@ -29,7 +29,7 @@ func lockTrials(key string) []trial {
 	}
 }
 
-// waitTrials need those without which a wait polls.
+// waitTrials returns a trial for each further right without which a wait polls.
 func waitTrials(key, channel string) []trial {
 	queue, flag := slot.Sibling(slot.QueuePrefix, key), slot.Sibling(slot.FlagPrefix, key)
 	return []trial{
@@ -46,7 +46,7 @@ func waitTrials(key, channel string) []trial {
 	}
 }
 
-// readRights finds out which commands of a lock and of a wait are refused. prefix is that of
+// readRights finds the commands of a lock and of a wait that are refused. prefix is the prefix of
 // the keys.
 func (a *asking) readRights(client *redis.Client, prefix string) {
 	id, err := uuid.NewRandom()
@@ -68,7 +68,7 @@ func (a *asking) readRights(client *redis.Client, prefix string) {
 	}
 }
 
-// refusals are the commands that the user may not run, or not on such keys.
+// refusals returns the commands that the user may not run, or not on these keys.
 func (a *asking) refusals(trials []trial) (names []string) {
 	var replies []*redis.Cmd
 	_ = a.do(func(ctx context.Context) error {

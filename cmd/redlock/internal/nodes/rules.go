@@ -11,23 +11,23 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// warning is what somebody should do something about. Node is empty if it is about all
-// of them.
+// warning is a problem that an operator should solve. Node is empty if it concerns all masters.
 type warning struct {
 	Code string `json:"code"`
 	Node string `json:"node,omitempty"`
 	Text string `json:"text"`
 }
 
-// rule finds one thing that is wrong with a master, in words; "" if it is not.
+// rule finds one problem of a master. find describes it, or returns "" if the master does not have
+// it.
 type rule struct {
 	code string
-	bars bool // it keeps the master from voting
+	bars bool // the problem keeps the master from voting
 	find func(*master) string
 }
 
-// masterRules are in the order of how much they matter: the first that bars a master is
-// its state.
+// masterRules returns the rules, the most important one first: a master's state is the code of the
+// first rule that bars it.
 func masterRules(guard, ttl time.Duration) []rule {
 	return []rule{
 		{"unreachable", true, tellUnreachable},
@@ -50,7 +50,7 @@ func masterRules(guard, ttl time.Duration) []rule {
 	}
 }
 
-// judge gives each master its state, and returns what is wrong with them.
+// judge sets each master's state and returns all warnings.
 func judge(masters []*master, guard, ttl time.Duration) (all []warning) {
 	findTwins(masters)
 	astray := hostAstray(masters)
@@ -60,7 +60,7 @@ func judge(masters []*master, guard, ttl time.Duration) (all []warning) {
 			continue
 		}
 		for _, m := range masters {
-			// Whoever is to be replaced by another need not be set right.
+			// A master that must be replaced need not be set right.
 			if !r.bars && (m.State == "duplicate" || m.State == "replica") {
 				continue
 			}
@@ -80,7 +80,7 @@ func judge(masters []*master, guard, ttl time.Duration) (all []warning) {
 	return all
 }
 
-// tooFew is about how many there are.
+// tooFew warns about the number of masters.
 func tooFew(n int) warning {
 	switch {
 	case n == 1:
@@ -117,7 +117,7 @@ func tellDuplicate(m *master) string {
 	return fmt.Sprintf("It is the same server as %s, and would have two votes; clients refuse to lock. List each server once.", m.twin)
 }
 
-// findTwins looks for servers that are listed twice.
+// findTwins finds servers that are listed twice.
 func findTwins(masters []*master) {
 	first := map[string]string{}
 	for _, m := range masters {
@@ -155,7 +155,7 @@ func tellRights(m *master) string {
 	return ""
 }
 
-// tellQueue is about a user who can lock, and is not woken when a lock is free.
+// tellQueue is about a user that can lock, but is not woken when a lock is free.
 func tellQueue(m *master) string {
 	if m.State != stateOK || len(m.lacksToWait) == 0 {
 		return ""
@@ -195,7 +195,7 @@ func tellQuarantine(m *master) string {
 	return what + " less than the guard ago, and may have forgotten locks. Its votes count when the quarantine is over. Restart no other master before that."
 }
 
-// tellFailing is everything that a lock would run into and nothing above knows.
+// tellFailing covers every error that a lock would meet and that no rule above describes.
 func tellFailing(m *master) string {
 	if m.State != stateOK {
 		return ""
@@ -221,15 +221,15 @@ func tellMemory(m *master, guard time.Duration) string {
 	return ""
 }
 
-// deposedSlack is how much longer than min-replicas-max-lag a master that is cut off from
-// its replica can go on writing: Redis counts the lag in whole seconds, and looks at it
-// once a second. With a lag of 1 s a stopped replica's master wrote for up to 2.5 s.
+// deposedSlack is how much longer than min-replicas-max-lag a master that is cut off from its
+// replica can go on writing. Redis counts the lag in whole seconds, and checks it once a second.
+// With a lag of 1 s, the master of a stopped replica wrote for up to 2.5 s.
 const deposedSlack = 2 * time.Second
 
-// tellDeposed is about masters that fail over, which those do that want replicas to write.
-// One that was deposed and does not know it grants until it misses its replica, and the
-// lock then lasts for the longest ttl; the guard counts from the promotion. Without the
-// rights to CONFIG GET nothing is known.
+// tellDeposed is about masters that fail over: those with min-replicas-to-write. A deposed master
+// that does not know it yet grants locks until it misses its replica, and the last lock then lasts
+// for the longest ttl. The guard counts from the promotion. Nothing is known without the right to
+// CONFIG GET.
 func tellDeposed(m *master, guard, ttl time.Duration) string {
 	if guard <= 0 || m.MinReplicas == nil || *m.MinReplicas < 1 || m.MaxLag == nil || *m.MaxLag < 0 {
 		return ""
@@ -245,7 +245,8 @@ func tellDeposed(m *master, guard, ttl time.Duration) string {
 		"Give all clients a RestartGuard of %v, and this command --restart-guard and --ttl.", clock.Sum(lag, deposedSlack), guard, ttl, need)
 }
 
-// eviction: each policy but one evicts keys with a ttl, and all keys of ours have one.
+// tellEviction warns of every policy but noeviction: all others evict keys with a ttl, and all our
+// keys have one.
 func tellEviction(m *master) string {
 	switch {
 	case m.Policy == "" || m.Policy == "noeviction":

@@ -35,8 +35,8 @@ var (
 	}
 )
 
-// found is what is found of three masters of which the first two differ from sound ones:
-// in their answers, or in what a lock would run into.
+// found returns the health of three masters. differ changes the answers of the first two, and run
+// changes what a lock would find out about them.
 func found(t *testing.T, guard time.Duration, differ func(a *answers), run func(m *master)) *health {
 	t.Helper()
 	var all []*master
@@ -144,7 +144,7 @@ func TestEachFlawHasItsWarning(t *testing.T) {
 	}
 }
 
-// A replica that is loading stays one.
+// A replica that is loading is still shown as a replica.
 func TestTheStateIsTheFirstReason(t *testing.T) {
 	h := found(t, 0, func(a *answers) {
 		a.info["role"], a.info["loading"], a.info["aof_last_write_status"] = "slave", "1", "err"
@@ -187,13 +187,13 @@ func TestWhatIsAsItShouldBeIsNoFlaw(t *testing.T) {
 	}
 }
 
-// A restart without memory is what the guard is for.
+// With the guard, a restart without memory is no problem.
 func TestWithTheGuardMastersMayForget(t *testing.T) {
 	h := found(t, time.Minute, func(a *answers) { a.info["aof_enabled"] = "0" }, nil)
 	assert.Empty(t, h.Warnings)
 }
 
-// A deposed master grants until it misses its replica.
+// A deposed master grants locks until it misses its replica.
 func TestNodesWarnsOfAGuardThatDoesNotCoverADeposedMaster(t *testing.T) {
 	for name, c := range map[string]struct {
 		guard, ttl time.Duration
@@ -267,7 +267,7 @@ func TestAQuarantineSaysWhatHappened(t *testing.T) {
 	}
 }
 
-// Both have the vote of one, and a client that finds out locks nothing at all.
+// The two together have one vote, and a client that finds them refuses all locks.
 func TestAServerThatIsListedTwice(t *testing.T) {
 	h := found(t, 0, func(a *answers) { a.info["run_id"] = "the same" }, func(m *master) {
 		m.unable, m.standing = redlock.ErrDuplicateNode, redlock.ErrDuplicateNode
@@ -293,7 +293,7 @@ func TestWhenAllClocksAreWrongItIsThisOne(t *testing.T) {
 	const s = time.Second
 	for _, tc := range []struct {
 		offsets []time.Duration
-		nodes   []string // whom it is about
+		nodes   []string // the masters that it is about
 	}{
 		{[]time.Duration{60 * s, 60*s + s/2, 60 * s}, []string{""}},
 		{[]time.Duration{-60 * s, -60 * s, -60 * s}, []string{""}},

@@ -9,12 +9,12 @@ import (
 	"github.com/quorumlock/redlock/internal/terminal"
 )
 
-// column is one attribute of all nodes. An empty cell is what is not known.
+// column is one attribute of all nodes. An empty cell means that it is unknown.
 type column struct {
 	head  string
 	right bool
 	cell  func(*master) string
-	tint  func(*master) terminal.Colour // nil: none
+	tint  func(*master) terminal.Colour // nil for no colour
 }
 
 func healthColumns() []column {
@@ -38,7 +38,7 @@ func settingColumns() []column {
 	}
 }
 
-// masterTable has a row for each master.
+// masterTable returns a table with a row for each master.
 func masterTable(masters []*master, cols []column) terminal.Table {
 	t := terminal.Table{Indent: terminal.Indent}
 	for _, c := range cols {
@@ -99,13 +99,13 @@ func clockCell(m *master) string {
 	case max(m.Clock.Offset, -m.Clock.Offset) >= cli.Micros(10*time.Second):
 		return fmt.Sprintf("%+.0f s", time.Duration(m.Clock.Offset).Seconds())
 	}
-	// As exact as it is: where the uncertainty is large, tenths mean nothing.
+	// Show no more digits than are certain: where the uncertainty is large, tenths mean nothing.
 	unit, digits := time.Millisecond/10, 1
 	if max(m.Clock.Offset, -m.Clock.Offset, m.Clock.Within) >= cli.Micros(100*time.Millisecond) {
 		unit, digits = time.Millisecond, 0
 	}
 	off := time.Duration(m.Clock.Offset).Round(unit)
-	within := (time.Duration(m.Clock.Within) + unit - 1).Truncate(unit) // not less than it is
+	within := (time.Duration(m.Clock.Within) + unit - 1).Truncate(unit) // round up
 	return fmt.Sprintf("%+.*f±%.*f", digits, inMillis(off), digits, inMillis(within))
 }
 
@@ -145,7 +145,7 @@ func memoryCell(m *master) string {
 	return size(*m.Maxmemory)
 }
 
-// size is a size as redis.conf has them.
+// size formats a number of bytes in the units of redis.conf.
 func size(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 {

@@ -66,7 +66,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// Five masters with one flaw are told of once.
+// A flaw of all five masters is shown once.
 func TestWhatIsWrongEverywhereIsSaidOnce(t *testing.T) {
 	var masters []*master
 	for i := range 5 {

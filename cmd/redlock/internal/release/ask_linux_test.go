@@ -15,7 +15,7 @@ import (
 	"github.com/quorumlock/redlock/internal/cli/clitest"
 )
 
-// typedTerminal is one on which somebody has typed.
+// typedTerminal returns a terminal on which a user has typed.
 func typedTerminal(s *clitest.Shell, typed string) *os.File {
 	s.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -36,7 +36,7 @@ func typedTerminal(s *clitest.Shell, typed string) *os.File {
 func TestReleaseAsks(t *testing.T) {
 	for answer, yes := range map[string]bool{
 		"yes\n": true, " YES \r\n": true,
-		"y\n": false, "no\n": false, "\n": false, "orders\n": false, "\x04": false, // the end of input
+		"y\n": false, "no\n": false, "\n": false, "orders\n": false, "\x04": false, // end of input
 	} {
 		s := clitest.NewShell(t, Command, 3)
 		s.Lays("orders", "AAA")
@@ -55,7 +55,7 @@ func TestReleaseAsks(t *testing.T) {
 	}
 }
 
-// While the operator thinks, the lock changes hands: the next holder keeps it.
+// The lock changes hands while the operator thinks. The next holder keeps it.
 func TestReleaseWhenTheLockHasChangedHands(t *testing.T) {
 	s := clitest.NewShell(t, Command, 3)
 	s.Lays("orders", "AAA")
@@ -89,7 +89,7 @@ func TestReleaseIsInterrupted(t *testing.T) {
 	assert.Equal(t, cli.ExitFailed, cli.Run(ctx, clitest.Program(Command()), []string{"release", "--force", "orders"}, &strings.Builder{}, interrupting))
 	assert.Contains(t, errs.String(), `redlock: release "orders": not broken`)
 	assert.Len(t, s.Has("orders"), 3)
-	require.NoError(t, screen.Close()) // and nobody reads it any more
+	require.NoError(t, screen.Close()) // the user has gone, and nobody reads it
 }
 
 func TestReleaseOfAFreeKey(t *testing.T) {

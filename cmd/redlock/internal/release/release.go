@@ -96,14 +96,14 @@ func (f *flags) check() error {
 	return nil
 }
 
-// report is --json.
+// report is the object of --json.
 type report struct {
 	Before  *status.Report `json:"before"`
-	Deleted []string       `json:"deleted"`         // the masters on which it was
-	After   *status.Report `json:"after,omitempty"` // if there was something to delete
+	Deleted []string       `json:"deleted"`         // the masters on which the lock was deleted
+	After   *status.Report `json:"after,omitempty"` // only if there was something to delete
 }
 
-// run shows the lock, asks, breaks it, and shows what has become of it.
+// run shows the lock, asks for confirmation, breaks the lock and shows the result.
 func (f *flags) run(cmd *cobra.Command, locks *redlock.Redlock, key string) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	seen, err := status.Look(ctx, locks, key)
@@ -141,7 +141,7 @@ func (f *flags) run(cmd *cobra.Command, locks *redlock.Redlock, key string) erro
 	return errors.Join(f.print(out, report, aftermath(before, deleted, status.Inspection{Inspection: seen}), nil), failed)
 }
 
-// print is for who reads JSON, or else for a person, unless there is an error to be read.
+// print writes JSON for machines. It writes text for people, unless there is an error to read.
 func (f *flags) print(out io.Writer, report report, text string, failed error) (err error) {
 	switch {
 	case f.json:
@@ -152,8 +152,8 @@ func (f *flags) print(out io.Writer, report report, text string, failed error) (
 	return err
 }
 
-// breakable reports whether there is a lock to break, or with foreign a string, and why
-// nobody should.
+// breakable reports whether there is a lock to break or, with foreign, any string. It returns an
+// error if that must not be deleted.
 func breakable(i status.Inspection, foreign bool) (bool, error) {
 	told, held, locks := len(i.Nodes)-i.Count(status.Failed), i.Count(status.Held), lockLike(i)
 	switch verdict := i.Verdict(); {
@@ -167,7 +167,7 @@ func breakable(i status.Inspection, foreign bool) (bool, error) {
 	return held > 0, nil
 }
 
-// lockLike is the number of masters that have what looks like a lock.
+// lockLike returns the number of masters whose value looks like a lock.
 func lockLike(i status.Inspection) (n int) {
 	for _, node := range i.Nodes {
 		if node.Holder != "" && node.Foreign() == "" {
@@ -177,8 +177,8 @@ func lockLike(i status.Inspection) (n int) {
 	return n
 }
 
-// confirm asks, and takes nothing but yes for it. Nobody who interrupts it is kept waiting
-// for the end of a line.
+// confirm asks whether to break the lock, and accepts no answer but yes. If ctx ends, it returns at
+// once and does not wait for the end of a line.
 func confirm(ctx context.Context, in io.Reader, prompt io.Writer, i status.Inspection) error {
 	question := "Is its holder dead? Type yes to break this lock: "
 	if lockLike(i) == 0 {
@@ -206,7 +206,7 @@ func confirm(ctx context.Context, in io.Reader, prompt io.Writer, i status.Inspe
 	return fmt.Errorf("release %q: not broken, the answer was not yes (--yes does not ask)", plain.Printable(i.Key))
 }
 
-// aftermath is what was deleted, and what its end does not tell.
+// aftermath describes what was deleted, and what the user should check now.
 func aftermath(before status.Inspection, deleted []string, after status.Inspection) string {
 	var b strings.Builder
 	b.WriteString("\n")
@@ -234,7 +234,7 @@ func aftermath(before status.Inspection, deleted []string, after status.Inspecti
 	return b.String()
 }
 
-// owners are all who have a part of the lock.
+// owners returns all holders of a part of the lock.
 func owners(i status.Inspection) string {
 	var all []string
 	for _, n := range i.Nodes {

@@ -21,7 +21,7 @@ type wireRelease struct {
 	Deleted       []string
 }
 
-// stdin is where commands of the test read what is typed.
+// stdin makes commands of the test read from f.
 func stdin(t *testing.T, f *os.File) {
 	before := os.Stdin
 	os.Stdin = f
@@ -93,7 +93,7 @@ func TestReleaseLeavesAlone(t *testing.T) {
 	}
 }
 
-// A minority that is down is told of, and no reason to fail.
+// A minority that is down is reported, and is no failure.
 func TestReleaseWithADeadMinority(t *testing.T) {
 	s := clitest.NewShell(t, Command, 3)
 	s.Lays("orders", "AAA")
@@ -123,7 +123,7 @@ func TestReleaseWhereNobodyCanAnswer(t *testing.T) {
 	assert.Len(t, s.Has("orders"), 3)
 }
 
-// Who waits for it gets it.
+// The next waiter gets the lock.
 func TestReleaseWakesTheNext(t *testing.T) {
 	s := clitest.NewShell(t, Command, 3)
 	dead, err := redlock.Open(s.Masters.URLs(), redlock.Config{NodeTimeout: masterlist.NodeTimeout})
@@ -152,7 +152,7 @@ func TestReleaseWakesTheNext(t *testing.T) {
 	for {
 		i, err := dead.Inspect(t.Context(), "orders")
 		require.NoError(t, err)
-		if waiting(i) { // on all of them, and it listens
+		if waiting(i) { // it is queued on all masters, and listens
 			break
 		}
 	}

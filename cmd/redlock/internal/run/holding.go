@@ -22,8 +22,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// run runs the command under the lock. Whatever happens the lock is released, and what
-// that takes does not depend on ctx.
+// run runs the command under the lock. It releases the lock whatever happens, even if ctx has
+// ended.
 func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Writer) (err error) {
 	path, err := find(argv[0])
 	if err != nil {
@@ -32,14 +32,14 @@ func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Wr
 	j := newJournal(stderr, f.verbose, f.quiet)
 	defer j.close()
 	defer func() { err = j.fail(err) }()
-	// What our parent has had ignored stays so, for us as for the command: under nohup, and
-	// in the background of a script.
+	// Signals that our parent made us ignore stay ignored, for us and for the command: under nohup,
+	// and in the background of a script.
 	leash.Inherit()
 	signals := make(chan os.Signal, 8)
 	notify(signals, heeded(append(leash.Endings(), leash.Messages()...)))
 	defer signal.Stop(signals)
-	// A stderr that nobody reads any more must not end us, neither with the lock in our
-	// hands nor with another status. To ignore the signal would have the command ignore it.
+	// If nobody reads stderr any more, that must not end us, neither while we hold the lock nor
+	// with another status. We do not ignore SIGPIPE, because the command would then ignore it too.
 	notify(make(chan os.Signal, 1), heeded([]os.Signal{syscall.SIGPIPE}))
 
 	locks, err := f.openUnless(ctx, signals, f.config(j))
@@ -60,18 +60,18 @@ func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Wr
 	}, signals, j)
 }
 
-// heeded are the signals that are not ignored.
+// heeded returns the signals that are not ignored.
 func heeded(signals []os.Signal) []os.Signal { return slices.DeleteFunc(signals, signal.Ignored) }
 
-// notify is signal.Notify, for which none are all.
+// notify is signal.Notify, except that no signals means none, not all.
 func notify(c chan<- os.Signal, signals []os.Signal) {
 	if len(signals) > 0 {
 		signal.Notify(c, signals...)
 	}
 }
 
-// openUnless is Open, which ends at a signal that asks us to end: the file that lists the masters
-// may be one that nobody writes to, or be on a server that hangs.
+// openUnless is Open, but it ends at a signal that asks us to end. The file that lists the masters
+// may block: nobody may write to it, or its server may hang.
 func (f *flags) openUnless(ctx context.Context, signals <-chan os.Signal, cfg redlock.Config) (*redlock.Redlock, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -90,7 +90,7 @@ func (f *flags) openUnless(ctx context.Context, signals <-chan os.Signal, cfg re
 			return r.locks, r.err
 		case s := <-signals:
 			if slices.Contains(leash.Messages(), s) {
-				continue // it is for a command that is not there yet
+				continue // it is for a command that does not run yet
 			}
 			cancel(interrupted(s))
 			if r := <-opened; r.locks != nil {
@@ -101,7 +101,7 @@ func (f *flags) openUnless(ctx context.Context, signals <-chan os.Signal, cfg re
 	}
 }
 
-// find is the file of a command, looked for before anybody is asked for a lock.
+// find returns the path of a command. run calls it before it asks any master for a lock.
 func find(name string) (path string, err error) {
 	path, err = exec.LookPath(name)
 	switch {
@@ -115,7 +115,7 @@ func find(name string) (path string, err error) {
 	return "", &cli.ExitError{Code: cli.ExitCannotExecute, Err: fmt.Errorf("%s: cannot execute: %w", name, reason(err))}
 }
 
-// onPath reports whether there is a file of that name, though none to execute.
+// onPath reports whether PATH has a file of that name, executable or not.
 func onPath(name string) bool {
 	return !strings.ContainsRune(name, filepath.Separator) &&
 		slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(folder string) bool {
@@ -124,7 +124,7 @@ func onPath(name string) bool {
 		})
 }
 
-// reason is the error without what was done to which file.
+// reason returns err without the operation and the file that it names.
 func reason(err error) error {
 	var exec *exec.Error
 	if errors.As(err, &exec) {
@@ -133,17 +133,17 @@ func reason(err error) error {
 	return plain.Reason(err)
 }
 
-// hold keeps the lock alive while the command runs, and releases it.
+// hold keeps the lock alive while the command runs, and then releases it.
 func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Signal, j *journal) error {
 	lock.KeepAlive()
-	j.flush() // a line could be what stops us in the background, while the command starts
+	j.flush() // a line written later could stop us in the background
 	outcome, err := leash.Run(cmd, lock, signals, j.event)
 	until := lock.Until()
 	released := lock.Release(context.Background())
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return err
-	case errors.Is(err, fs.ErrNotExist) && missing(cmd.Path): // else it is what its #! names
+	case errors.Is(err, fs.ErrNotExist) && missing(cmd.Path): // else its #! names a missing file
 		return &cli.ExitError{Code: cli.ExitNotFound, Err: fmt.Errorf("%s: command not found", cmd.Args[0])}
 	case err != nil:
 		return &cli.ExitError{Code: cli.ExitCannotExecute, Err: fmt.Errorf("%s: cannot execute: %w", cmd.Args[0], reason(err))}
@@ -171,10 +171,10 @@ func missing(path string) bool {
 	return err != nil
 }
 
-// exactly is a point in time to compare others with.
+// exactly formats a time to the microsecond, so that it can be compared with others.
 func exactly(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// interrupted is the end of a wait by a signal.
+// interrupted returns the error of a wait that a signal ended.
 func interrupted(s os.Signal) error {
 	number, _ := s.(syscall.Signal)
 	return &cli.ExitError{Code: cli.ExitSignal + int(number), Err: fmt.Errorf("%v before there was a lock", s)}

@@ -18,30 +18,30 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// journal is what run says on stderr besides its last word. Nobody who says something
-// waits for stderr, as a pipe that nobody reads must not keep a command from being killed
-// in time; what does not fit between is dropped.
+// journal writes run's messages to stderr. No caller waits for stderr, because a pipe that nobody
+// reads must not delay the killing of a command. Messages that do not fit into the buffer are
+// dropped.
 type journal struct {
 	w              io.Writer
 	verbose, quiet bool
-	live           bool // w is a terminal: a note there is written over by the next
+	live           bool // w is a terminal: each note overwrites the note before
 
 	mu   sync.Mutex
-	last string // what the library said last
+	last string // the library's last message
 
 	begin sync.Once
 	lines chan line
-	end   chan struct{} // closed when nothing more is to be written
+	end   chan struct{} // closed when there is nothing more to write
 	ended chan struct{}
 }
 
 type line struct {
 	text string
-	note bool          // it stands until there is something else
-	then chan struct{} // closed when all before is written; nil: a line
+	note bool          // on a terminal, the next note overwrites it
+	then chan struct{} // closed when everything before it is written; nil for a line of text
 }
 
-// unread is how long a stderr that nobody reads is waited for after all.
+// unread is how long flush and close wait for a stderr that nobody reads.
 const unread = time.Second
 
 func newJournal(w io.Writer, verbose, quiet bool) *journal {
@@ -51,7 +51,7 @@ func newJournal(w io.Writer, verbose, quiet bool) *journal {
 	}
 }
 
-// say writes a line, later.
+// say queues a line or, if there is no room, drops it.
 func (j *journal) say(text string, note bool) {
 	j.begin.Do(func() { go j.write() })
 	select {
@@ -82,10 +82,11 @@ func (j *journal) write() {
 	}
 }
 
-// erase goes back to the start of a line and empties it.
+// erase moves to the start of a line and empties it.
 const erase = "\r\x1b[K"
 
-// put writes a line above the note that stands, or another note in its place.
+// put writes a line above the note that is shown, or replaces that note. It returns the note that
+// is shown then.
 func (j *journal) put(l line, note string) string {
 	switch {
 	case l.then != nil:
@@ -105,7 +106,7 @@ func (j *journal) put(l line, note string) string {
 	return note
 }
 
-// flush returns when all is written that was said before, or nobody reads it.
+// flush returns when all earlier messages are written, or when unread has passed.
 func (j *journal) flush() {
 	then := make(chan struct{})
 	select {
@@ -116,7 +117,7 @@ func (j *journal) flush() {
 	}
 }
 
-// close is flush for the last time.
+// close is the last flush.
 func (j *journal) close() {
 	j.begin.Do(func() { close(j.ended) })
 	close(j.end)
@@ -130,7 +131,8 @@ func within(d time.Duration, done <-chan struct{}) {
 	}
 }
 
-// fail is the last word: the error, with its status, is without text then.
+// fail writes the text of an error that has a status, and returns an error with that status and no
+// text.
 func (j *journal) fail(err error) error {
 	var exit *cli.ExitError
 	if !errors.As(err, &exit) {
@@ -142,7 +144,7 @@ func (j *journal) fail(err error) error {
 	return &cli.ExitError{Code: exit.Code}
 }
 
-// warn is for what somebody should know, and tell for what happens anyway.
+// warn writes a message unless --quiet is set. tell writes one only with --verbose.
 func (j *journal) warn(format string, args ...any) {
 	if !j.quiet {
 		j.say(fmt.Sprintf(format, args...), false)
@@ -164,7 +166,7 @@ func (j *journal) acquired(lock *redlock.Lock, took time.Duration) {
 		lock.Key(), lock.Holder(), took.Round(time.Millisecond), stamp(lock.Until()), token)
 }
 
-// event tells of the command.
+// event reports an event of the command.
 func (j *journal) event(e leash.Event) {
 	switch e.What {
 	case leash.Started:
@@ -203,7 +205,7 @@ func (j *journal) event(e leash.Event) {
 	}
 }
 
-// because tells why the lock is being lost, if it was not told before.
+// because writes why the lock is being lost, unless --verbose has shown it already.
 func (j *journal) because() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -212,8 +214,8 @@ func (j *journal) because() {
 	}
 }
 
-// logger takes what the library says: it is told with -v, and when the lock is lost, of
-// which it may be the reason.
+// logger takes the library's messages. They are shown with -v. The last one is also shown when the
+// lock is being lost, as it may be the reason.
 func (j *journal) logger() *slog.Logger { return slog.New(logged{j}) }
 
 type logged struct{ *journal }
@@ -226,7 +228,7 @@ func (l logged) Handle(_ context.Context, r slog.Record) error {
 		value := a.Value.Resolve()
 		text := strings.TrimPrefix(value.String(), "redlock: ")
 		switch {
-		case a.Key == "key": // there is only one
+		case a.Key == "key": // run has only one key
 			return true
 		case value.Kind() == slog.KindTime:
 			text = stamp(value.Time())

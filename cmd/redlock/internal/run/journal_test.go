@@ -14,7 +14,7 @@ import (
 	"github.com/quorumlock/redlock/internal/terminal"
 )
 
-// A lock must be given up in time even if nobody reads what is said about it.
+// A lock must be released in time even if nobody reads the messages about it.
 func TestNobodyWaitsForTheJournal(t *testing.T) {
 	r, w := io.Pipe()
 	j := newJournal(w, false, false)
@@ -38,7 +38,7 @@ func TestJournalWritesAllThatFits(t *testing.T) {
 	for i, line := range lines {
 		assert.Equal(t, fmt.Sprintf("redlock: line %d", i), line)
 	}
-	newJournal(&out, false, false).close() // with nothing said
+	newJournal(&out, false, false).close() // without any message
 }
 
 func TestJournalOnATerminal(t *testing.T) {
@@ -68,7 +68,7 @@ func TestQuietJournal(t *testing.T) {
 	assert.Empty(t, out.String())
 }
 
-// What the library says is told with -v, and otherwise when it is why a lock is lost.
+// The library's messages are shown with -v, or if they explain why a lock is lost.
 func TestJournalOfTheLibrary(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
 		var out bytes.Buffer

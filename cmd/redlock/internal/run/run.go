@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// runTTL rides out most failovers of masters, and frees the lock of a dead host
-	// within half a minute.
+	// runTTL outlasts most failovers of masters, and frees the lock of a dead host within half a
+	// minute.
 	runTTL = 30 * time.Second
-	// shortestTTL is what renewals, killGrace and killMargin fit into.
+	// shortestTTL leaves room for renewals, killGrace and leastMargin.
 	shortestTTL = time.Second
-	// killGrace is the default; a third of a shorter ttl.
+	// killGrace is the default of --kill-grace, unless a third of --ttl is shorter.
 	killGrace = 5 * time.Second
-	// leastMargin is how long before the end of validity SIGKILL is sent, or a twentieth
-	// of the ttl if that is more. A machine that had ten times as much to do as it could
-	// was seen to run us 0.35 s late.
+	// leastMargin is how long before the end of validity SIGKILL is sent; a twentieth of the ttl is
+	// used if that is more. On a machine with ten times as much work as it could do, redlock was
+	// seen to run 0.35 s late.
 	leastMargin = 250 * time.Millisecond
 )
 
@@ -92,7 +92,7 @@ Exit status:
 			switch {
 			case cmd.Flags().Changed("command"):
 				argv = []string{"/bin/sh", "-c", f.line}
-			case cmd.ArgsLenAtDash() == 0: // there are two of them
+			case cmd.ArgsLenAtDash() == 0: // a first -- stands before KEY, a second after it
 				argv = args[2:]
 			}
 			if !f.quiet {
@@ -123,13 +123,13 @@ Exit status:
 	return cmd
 }
 
-// check refuses what cannot work before anything is done.
+// check refuses a wrong command line before anything is done.
 func (f *flags) check(cmd *cobra.Command, args []string) error {
 	set, dash := cmd.Flags(), cmd.ArgsLenAtDash()
 	line := set.Changed("command")
 	switch {
 	case dash == 0 && !line && len(args) > 1 && args[1] == "--":
-		// The second one; KEY begins with a dash.
+		// This is the second one; the first lets KEY begin with a dash.
 		args = append([]string{args[0]}, args[2:]...)
 	case dash == 0 && line && len(args) == 1:
 	case dash == 0 && len(args) > 0:
@@ -190,8 +190,8 @@ func (f *flags) checkFlags(given func(string) bool) error {
 	return nil
 }
 
-// margin is how long before the end of validity SIGKILL is sent. Half of the grace is kept
-// for the command.
+// margin returns how long before the end of validity SIGKILL is sent. At least half of the grace is
+// left for the command.
 func (f *flags) margin() time.Duration {
 	margin := max(leastMargin, time.Duration(f.ttl)/20)
 	if f.grace > 0 {
@@ -202,8 +202,8 @@ func (f *flags) margin() time.Duration {
 
 func (f *flags) config(j *journal) redlock.Config {
 	return redlock.Config{
-		// Longer than the library's: the first answers are those of connections that
-		// have to be made, and nothing but a hung majority makes anybody wait for it.
+		// This is longer than the library's default: the first answers include the time to connect.
+		// Only a hung majority makes a caller wait this long.
 		NodeTimeout:  min(masterlist.NodeTimeout, time.Duration(f.ttl)/4),
 		Fencing:      f.fencing,
 		Fair:         f.fair,
@@ -212,7 +212,7 @@ func (f *flags) config(j *journal) redlock.Config {
 	}
 }
 
-// refused is why there is no lock, as an exit status.
+// refused returns the error of a failed acquisition, with its exit status.
 func (f *flags) refused(key string, err error) error {
 	var quorum *redlock.QuorumError
 	switch {
@@ -223,21 +223,22 @@ func (f *flags) refused(key string, err error) error {
 			return &cli.ExitError{Code: f.conflict}
 		}
 		return &cli.ExitError{Code: f.conflict, Err: fmt.Errorf("%s is held by another client", key)}
-	case errors.As(err, &quorum), errors.Is(err, context.DeadlineExceeded): // before anybody was asked
+	case errors.As(err, &quorum), errors.Is(err, context.DeadlineExceeded):
+		// The deadline may pass before any master was asked.
 		return &cli.ExitError{Code: cli.ExitNoQuorum, Err: err}
 	}
-	return &cli.UsageError{Err: err} // what an argument is wrong with; nobody was asked
+	return &cli.UsageError{Err: err} // an argument is wrong; no master was asked
 }
 
-// The variables of a command that runs under a lock.
+// The environment variables of a command that runs under a lock.
 const (
 	KeyVariable   = "REDLOCK_KEY"
 	TokenVariable = "REDLOCK_FENCING_TOKEN"
 	UntilVariable = "REDLOCK_VALID_UNTIL"
 )
 
-// under is the environment of a command that runs under the lock, and under no other one:
-// those of an outer redlock run are not its own.
+// under returns the environment of a command that runs under the lock. It removes the variables of
+// an outer redlock run.
 func under(lock *redlock.Lock, environ []string) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -250,7 +251,7 @@ func under(lock *redlock.Lock, environ []string) []string {
 	return env
 }
 
-// environ is redlock's environment without what the command is not to have.
+// environ returns redlock's environment, without the masters' URLs if --clear-env-nodes is set.
 func (f *flags) environ(environ []string) []string {
 	if !f.clearNodes {
 		return environ
@@ -258,5 +259,5 @@ func (f *flags) environ(environ []string) []string {
 	return slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, masterlist.NodesVariable+"=") })
 }
 
-// stamp is a point in time for people and scripts.
+// stamp formats a time to the millisecond, for people and scripts.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -14,12 +14,12 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// errAtOnce is the end of a wait that does not even take the time to leave the queues.
+// errAtOnce ends a wait that must not even take the time to leave the queues.
 var errAtOnce = errors.New("interrupted twice")
 
-// acquire waits for the lock as the flags say. Without --wait there must be a quorum at
-// first, as nobody is there to see that there never is one. The first signal ends the wait;
-// a second interrupt ends it while that goes on.
+// acquire waits for the lock as the flags say. Without --wait the first attempt needs a quorum,
+// because nobody may be there to see that there never is one. The first signal ends the wait. A
+// second one, if it is an interrupt, ends it without leaving the queues.
 func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string, signals <-chan os.Signal, j *journal) (*redlock.Lock, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,7 +60,7 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 			return r.lock, nil
 		case s := <-signals:
 			if slices.Contains(leash.Messages(), s) {
-				continue // it is for a command that is not there yet
+				continue // it is for a command that does not run yet
 			}
 			if by != nil && s == os.Interrupt {
 				return nil, &cli.ExitError{Code: interrupted(s).(*cli.ExitError).Code, Err: errAtOnce}
@@ -73,14 +73,14 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 	}
 }
 
-// What a long wait shows on a terminal, and elsewhere in lines ever more rarely.
+// A long wait is shown every nextSight on a terminal. Elsewhere it writes lines, ever more rarely.
 const (
 	firstSight = 2 * time.Second
 	nextSight  = time.Second
 	rarest     = 5 * time.Minute
 )
 
-// waits shows whom we wait for, until it is told to stop.
+// waits shows the holder of the lock until stop is called.
 func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
 	if j.quiet {
 		return func() {}
@@ -101,7 +101,7 @@ func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
 			case <-time.After(pause):
 			}
 			if j.live && !leash.Foreground() {
-				continue // somebody else writes there
+				continue // another process uses the terminal
 			}
 			if seen, err := locks.Inspect(ctx, key); err == nil {
 				now := time.Now()
@@ -121,7 +121,7 @@ func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
 	}
 }
 
-// sighting is whom we have seen holding the lock, and since when.
+// sighting is the holder that was last seen, and when it was first seen.
 type sighting struct {
 	holder string
 	since  time.Time

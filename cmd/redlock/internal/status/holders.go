@@ -15,11 +15,11 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// The states of a key on a node. A string that does not look like a lock is held too.
+// The states of a key on a node. A string that does not look like a lock counts as held.
 const (
 	Held    = "held"
 	Free    = "free"
-	Foreign = "foreign" // of another type
+	Foreign = "foreign" // the key is not a string
 	Failed  = "failed"
 )
 
@@ -39,10 +39,10 @@ func stateTint(state string) terminal.Colour {
 	return map[string]terminal.Colour{Held: terminal.Yellow, Free: terminal.Green, Foreign: terminal.Red, Failed: terminal.Red}[state]
 }
 
-// fenceWidth is that of a token until the year 2255.
+// fenceWidth is the width of a fencing token until the year 2255.
 const fenceWidth = 16
 
-// holders is a table with a row for each node, and a column for fences if any has one.
+// holders returns a table with a row for each node. It has a column for fences if any node has one.
 func holders(nodes []redlock.NodeInspection) terminal.Table {
 	t := terminal.Table{Indent: terminal.Indent, Columns: []terminal.Column{
 		{Head: "state", Least: len(Failed)}, {Head: "holder", Least: 8}, {Head: "expires", Right: true}, {Head: "waiting", Right: true},
@@ -71,7 +71,7 @@ func holders(nodes []redlock.NodeInspection) terminal.Table {
 	return t
 }
 
-// number is one that the user may not be permitted to see.
+// number formats n, or returns ? if the user may not see it.
 func number(n int64) string {
 	if n < 0 {
 		return "?"
@@ -79,7 +79,7 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// lives is how long a key does.
+// lives formats the time that a key has left.
 func lives(ttl time.Duration) string {
 	switch {
 	case ttl < 0:
@@ -90,10 +90,10 @@ func lives(ttl time.Duration) string {
 	return terminal.Brief(ttl)
 }
 
-// Inspection is an inspection in words.
+// Inspection describes an inspection in words.
 type Inspection struct{ *redlock.Inspection }
 
-// Show is all of it: what each node said, and what that comes to.
+// Show returns the answer of each node and the verdict. With values it shows the key's values too.
 func (i Inspection) Show(p terminal.Painter, values bool) string {
 	verdict := i.Verdict()
 	tint := map[redlock.Verdict]terminal.Colour{redlock.VerdictHeld: terminal.Yellow, redlock.VerdictFree: terminal.Green}
@@ -107,7 +107,7 @@ func (i Inspection) Show(p terminal.Painter, values bool) string {
 	return text
 }
 
-// Sentence is what the verdict means, without the word.
+// Sentence explains the verdict, without its name.
 func (i Inspection) Sentence() string {
 	said := ""
 	switch n := len(i.Nodes); i.Verdict() {
@@ -136,7 +136,7 @@ func (i Inspection) Sentence() string {
 	return said
 }
 
-// Why is where the key does not look like a lock, and why; "" if it does everywhere.
+// Why returns where and why the key does not look like a lock, or "" if it does everywhere.
 func (i Inspection) Why() string {
 	var reasons []string
 	on := map[string]int{}
@@ -153,7 +153,7 @@ func (i Inspection) Why() string {
 	return strings.Join(reasons, "; ")
 }
 
-// Silence is why nothing can be said.
+// Silence explains why there is no verdict.
 func (i Inspection) Silence() string {
 	told := len(i.Nodes) - i.Count(Failed)
 	if told < i.Need {
@@ -162,7 +162,8 @@ func (i Inspection) Silence() string {
 	return fmt.Sprintf("%d of %d masters could tell, and it depends on the others", told, len(i.Nodes))
 }
 
-// until is how long the holder has its majority. A master less than that is none.
+// until describes how long the holder keeps a majority, which ends when fewer than Need masters
+// have its lock.
 func (i Inspection) until(holder string) string {
 	var ttls []time.Duration
 	for _, n := range i.Nodes {
@@ -189,7 +190,7 @@ func (i Inspection) Count(state string) (n int) {
 	return n
 }
 
-// waiting is how many stand in the longest queue. A place is lost on a node that restarts.
+// waiting returns the length of the longest queue. A node that restarts loses its entries.
 func (i Inspection) waiting() (n int) {
 	for _, node := range i.Nodes {
 		n = max(n, node.Waiting)
@@ -197,7 +198,7 @@ func (i Inspection) waiting() (n int) {
 	return n
 }
 
-// secrets are the values, each once. They stay whole, to be copied.
+// secrets lists each value once. It does not shorten them, so that they can be copied.
 func (i Inspection) secrets() string {
 	var lines []string
 	for _, n := range i.Nodes {

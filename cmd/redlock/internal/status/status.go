@@ -1,4 +1,4 @@
-// Package status shows who holds a lock, for how long, and who waits.
+// Package status shows a lock's holder, its remaining time and its waiters.
 package status
 
 import (
@@ -96,8 +96,8 @@ Exit status:
 	return cmd
 }
 
-// OneKey does not quote what it refuses: where --nodes was forgotten it is a URL with a
-// password.
+// OneKey requires one argument, the key. It does not quote what it refuses: if --nodes was
+// forgotten, that is a URL with a password.
 func OneKey(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -110,7 +110,7 @@ func OneKey(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Look inspects a lock. All that can be wrong beside the end of ctx is the key.
+// Look inspects a lock. Until ctx ends, its only error is a usage error about the key.
 func Look(ctx context.Context, locks *redlock.Redlock, key string) (*redlock.Inspection, error) {
 	seen, err := locks.Inspect(ctx, key)
 	if err != nil && ctx.Err() == nil {
@@ -119,7 +119,7 @@ func Look(ctx context.Context, locks *redlock.Redlock, key string) (*redlock.Ins
 	return seen, err
 }
 
-// conclusive is an error if the masters' answers come to nothing.
+// conclusive returns an error if the verdict is unknown or foreign.
 func conclusive(seen *redlock.Inspection) error {
 	switch i := (Inspection{seen}); seen.Verdict() {
 	case redlock.VerdictUnknown:
@@ -130,12 +130,13 @@ func conclusive(seen *redlock.Inspection) error {
 	return nil
 }
 
-// Report is --json. What a master could not tell, or may not, is left out.
+// Report is the object of --json. It leaves out values that a master did not report, or that this
+// user may not see.
 type Report struct {
 	Key     string       `json:"key"`
 	Verdict string       `json:"verdict"`
 	Holder  string       `json:"holder,omitempty"` // of the majority
-	Quorum  int          `json:"quorum"`           // how many must agree
+	Quorum  int          `json:"quorum"`           // how many masters must agree
 	Nodes   []nodeReport `json:"nodes"`
 }
 
@@ -144,7 +145,7 @@ type nodeReport struct {
 	State   string  `json:"state"`
 	Holder  string  `json:"holder,omitempty"`
 	TTL     *int64  `json:"ttl_ms,omitempty"`  // -1: it does not expire
-	Waiting *int    `json:"waiting,omitempty"` // how many stand in the queue
+	Waiting *int    `json:"waiting,omitempty"` // length of the queue
 	Fence   *int64  `json:"fence,omitempty"`   // 0: none
 	Foreign string  `json:"foreign,omitempty"` // why it does not look like a lock
 	Error   string  `json:"error,omitempty"`

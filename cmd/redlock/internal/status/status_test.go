@@ -16,7 +16,7 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// WireStatus is the object of status --json, as somebody else's program would declare it.
+// WireStatus is the object of status --json, as another program would declare it.
 type WireStatus struct {
 	Key, Verdict, Holder string
 	Quorum               int
@@ -127,7 +127,7 @@ func TestStatusWithoutAQuorum(t *testing.T) {
 	assert.Empty(t, got.Holder)
 	assert.Contains(t, got.Nodes[0].Error, "refused")
 
-	s = clitest.NewShell(t, Command, 5) // four of them could tell, and it is up to the fifth
+	s = clitest.NewShell(t, Command, 5) // four of them answer, and the verdict depends on the fifth
 	s.Lays("orders", "AABB-")
 	s.Masters.Kill(4)
 	code, _, stderr = s.Types("status", "orders")
@@ -158,8 +158,8 @@ func TestStatusShowsValuesOnRequest(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(stdout, clitest.Value("C")), "each value once")
 }
 
-// What a user may not see is a question mark, and what the masters say of themselves
-// neither drives the terminal nor makes a row too wide.
+// A value that the user may not see is shown as a question mark. The masters' own texts neither
+// drive the terminal nor make a row too wide.
 func TestTheTableFits(t *testing.T) {
 	nodes := []redlock.NodeInspection{
 		{Addr: "10.0.0.1:6379", Holder: "3fa91c2e", TTL: 26800 * time.Millisecond, Waiting: 12, Fence: 1795292598551062},
@@ -182,7 +182,7 @@ func TestTheTableFits(t *testing.T) {
 	assert.Regexp(t, `10.0.0.3:6379 +held    91ab0000    never        0                 0\n`, out)
 }
 
-// The lock lasts until less than a majority has it.
+// The lock lasts until fewer than a majority have it.
 func TestHeldUntil(t *testing.T) {
 	at := func(ttls ...time.Duration) (nodes []redlock.NodeInspection) {
 		for _, ttl := range ttls {
