@@ -107,6 +107,39 @@ func TestAcquireBesideAClientThatCannotWin(t *testing.T) {
 	}
 }
 
+// A client that is in the queue already, and can win no more from then on, leaves the queue after
+// one turn.
+func TestAcquireBesideAClientThatCannotWinAnyMore(t *testing.T) {
+	const d = 3 * time.Second
+	for name, cfg := range map[string]redlock.Config{"as by default": {}, "fair": {Fair: true}} {
+		t.Run(name, func(t *testing.T) {
+			virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+				healthy := b.ReadyParties(3, cfg)
+				sick := b.ReadyParty(cfg)
+				for i, p := range healthy {
+					jitterPaths(p, uint64(i), time.Millisecond)
+				}
+				alone, _ := turns(b, healthy, d)
+
+				l := b.Hold(healthy[0], time.Minute)
+				w := sick.Wait(key, time.Minute)
+				time.Sleep(time.Second)
+				slowPaths(sick, rand.New(rand.NewPCG(1, 2)), 110*time.Millisecond, 200*time.Millisecond)
+				b.Release(l)
+				with, gap := turns(b, healthy, d)
+				assert.GreaterOrEqual(b, 2*sum(with), sum(alone), "%v with it, %v without", with, alone)
+				assert.LessOrEqual(b, gap, 2*time.Second)
+				assert.False(b, w.Over())
+
+				for _, path := range sick.Paths {
+					path.Shape(nil)
+				}
+				b.Release(w.Hold())
+			})
+		})
+	}
+}
+
 // The same client has its turns if it can win: with a NodeTimeout that is long enough.
 func TestAcquireOverSlowLinksHasItsTurns(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
