@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // A master of a Cluster gets a new address again and again, as a Kubernetes pod does. The memory
@@ -24,7 +24,7 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				masters := inmemory.StartVirtual(t, 3)
+				masters := redlocktest.StartVirtual(t, 3)
 				port := 0
 				client := redis.NewClusterClient(&redis.ClusterOptions{
 					ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {

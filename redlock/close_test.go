@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 func TestCloseReleasesHeldLocks(t *testing.T) {
@@ -133,7 +133,7 @@ func TestCloseRacesWithEverything(t *testing.T) {
 
 // The clients that Open makes belong to the Redlock.
 func TestOpenClosesItsClients(t *testing.T) {
-	masters := inmemory.Start(t, 3)
+	masters := redlocktest.Start(t, 3)
 	r, err := redlock.Open(masters.URLs(), redlock.Config{})
 	require.NoError(t, err)
 	_, err = r.TryAcquire(ctx, key, time.Hour)

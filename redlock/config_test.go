@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // node returns a client of an address at which nothing needs to answer.
@@ -195,7 +195,7 @@ func TestOpenRefusesBadURLsWithoutShowingThem(t *testing.T) {
 // A vote needs positive evidence: after a handshake that failed, go-redis leaves
 // every command of a pipeline without an error of its own.
 func TestAcquireWithAWrongPasswordIsNoQuorum(t *testing.T) {
-	masters := inmemory.Start(t, 3)
+	masters := redlocktest.Start(t, 3)
 	urls := masters.URLs()
 	for _, m := range masters.All()[:2] {
 		m.SetPassword("hunter2")

@@ -7,8 +7,8 @@ import (
 	"log"
 	"time"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // The pattern for most work under a lock: the work ends with its caller or with the lock, whichever
@@ -119,7 +119,7 @@ func ExampleFromContext() {
 // A message queue delivers a message again after an error. The work was done under the lock, and
 // the masters die before the lock is released. Doing the work again would be wrong.
 func ExampleRedlock_Do_retry() {
-	m, err := inmemory.New(3)
+	m, err := redlocktest.New(3)
 	if err != nil {
 		log.Fatal(err)
 	}

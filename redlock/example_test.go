@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // The examples use in-memory masters; use real ones.
@@ -210,7 +210,7 @@ func ExampleLock_Release() {
 }
 
 func ExampleQuorumError() {
-	m, err := inmemory.New(3)
+	m, err := redlocktest.New(3)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 const key, ttl = virtual.Key, virtual.TTL
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(withExamples{m}) }
 type withExamples struct{ tests *testing.M }
 
 func (m withExamples) Run() int {
-	five, err := inmemory.New(5)
+	five, err := redlocktest.New(5)
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock/fence"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 func ExampleNew() {
@@ -47,7 +47,7 @@ func ExampleGuard_Check() {
 }
 
 func ExampleRedisGuard_Set() {
-	masters, err := inmemory.New(1) // yours is a real one
+	masters, err := redlocktest.New(1) // yours is a real one
 	if err != nil {
 		log.Fatal(err)
 	}

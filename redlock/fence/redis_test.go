@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/slot"
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // Case 23: the hash is a constant, as builds that enforce FIPS 140 panic on SHA-1.
@@ -22,9 +22,9 @@ func TestScriptHashIsPinned(t *testing.T) {
 }
 
 // memory returns a RedisGuard on an in-memory server. Its client does not retry.
-func memory(t *testing.T) (*RedisGuard, *redis.Client, *inmemory.Master) {
+func memory(t *testing.T) (*RedisGuard, *redis.Client, *redlocktest.Master) {
 	t.Helper()
-	master := inmemory.Start(t, 1).Master(0)
+	master := redlocktest.Start(t, 1).Master(0)
 	client := master.Client(func(o *redis.Options) { o.MaxRetries = -1 })
 	g, err := NewRedis(client)
 	require.NoError(t, err)
