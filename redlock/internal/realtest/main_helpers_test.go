@@ -6,13 +6,23 @@ package realtest_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs eight tests at a time unless the flag -parallel says otherwise: they mostly wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "8")
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const key, ttl = "orders", 10 * time.Second
 
