@@ -21,7 +21,7 @@ import (
 	"github.com/quorumlock/redlock/internal/lab/history"
 )
 
-var seeds = flag.Int("sim.seeds", 25, "how many seeds to run")
+var seeds = flag.Int("sim.seeds", 10, "how many seeds to run")
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(&logging.VoidLogger{}) // it reports every refused dial
