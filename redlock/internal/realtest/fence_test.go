@@ -55,7 +55,7 @@ func TestRealAcquireTokensWithLostReplies(t *testing.T) {
 			last = l.FencingToken()
 			_ = f.release(l) // its connection may be cut; the release is then repeated
 		}
-		f.gone(key, f.all()...)
+		f.gone(key)
 		for _, fence := range f.fences() {
 			last = max(last, fence)
 		}
@@ -146,7 +146,7 @@ func TestRealReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	f.round("top up", key)
 	f.round("release", key)
 	f.round("extend", "other")
-	assert.Empty(t, f.has(key, f.all()...), "after its release")
+	assert.Empty(t, f.has(key), "after its release")
 	require.NoError(t, f.release(other))
 }
 
@@ -156,7 +156,7 @@ func TestRealExtendRefreshesTheFence(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("maxmemory-policy noeviction"))
 	r := f.redlock(redlock.Config{Fencing: true, FenceRetention: time.Hour})
 	l := f.acquire(r, key, time.Minute)
-	f.onAll(key, l, f.all()...)
+	f.onAll(key, l)
 	refreshed := func(what string) {
 		f.Helper()
 		for i, admin := range f.admin {
@@ -180,7 +180,7 @@ func TestRealExtendRefreshesTheFence(t *testing.T) {
 	})
 	refreshed("topped up")
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 	refreshed("released")
 
 	// Another client keeps its fences for longer. That is not shortened.
@@ -189,11 +189,11 @@ func TestRealExtendRefreshesTheFence(t *testing.T) {
 			require.NoError(t, admin.PExpire(f.ctx, fenceKey, 24*time.Hour).Err())
 		}
 		l = f.acquire(f.redlock(redlock.Config{Fencing: true, FenceRetention: time.Hour, Fair: fair}), key, time.Minute)
-		f.onAll(key, l, f.all()...)
+		f.onAll(key, l)
 		require.NoError(t, l.Extend(f.ctx, time.Minute))
 		f.round("extend", key)
 		require.NoError(t, f.release(l))
-		f.gone(key, f.all()...)
+		f.gone(key)
 		for _, admin := range f.admin {
 			assert.Greater(t, admin.PTTL(f.ctx, fenceKey).Val(), 24*time.Hour-hang)
 			assert.Equal(t, strconv.FormatInt(l.FencingToken(), 10), admin.Get(f.ctx, fenceKey).Val())

@@ -37,7 +37,7 @@ func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		f.flushScripts()
 		require.NoError(t, f.release(l))
-		f.gone(key, f.all()...)
+		f.gone(key)
 	}
 	for i := range f.servers {
 		assert.Positive(t, f.calls(i, "eval"), "it went whole when the hash was not known")
@@ -80,8 +80,7 @@ func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 func TestRealReleaseOnBusyNodes(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("busy-reply-threshold 1"))
 	r := f.redlock(redlock.Config{})
-	l := f.acquire(r, "held", time.Hour)
-	f.onAll("held", l, f.all()...)
+	l := f.hold(r, "held")
 	loops := make(chan error, 2)
 	for i := range 2 {
 		go func() { loops <- f.admin[i].Eval(f.ctx, "while true do end", nil).Err() }()
@@ -105,8 +104,8 @@ func TestRealReleaseOnBusyNodes(t *testing.T) {
 	for range 2 {
 		assert.ErrorContains(t, <-loops, "killed")
 	}
-	f.gone(key, f.all()...)
-	f.gone("held", f.all()...)
+	f.gone(key)
+	f.gone("held")
 }
 
 // flushUntil makes the servers lose their scripts again and again, until so many callers are done.
