@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/fence"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // The parts of programs that README.md shows, compiled. Tests in the module's root build and run
@@ -63,7 +63,7 @@ func pay(ctx context.Context, db *sql.DB, guard *fence.Guard, lock *redlock.Lock
 }
 
 func TestReadmeTestOfAUser(t *testing.T) {
-	masters := inmemory.Start(t, 5)
+	masters := redlocktest.Start(t, 5)
 	locks, err := redlock.Open(masters.URLs(), redlock.Config{NodeTimeout: 5 * time.Second}) // CI is slow
 	require.NoError(t, err)
 	defer locks.Close()
@@ -82,7 +82,7 @@ func TestReadmeTestOfAUser(t *testing.T) {
 
 func TestReadmeTestInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		masters := inmemory.StartVirtual(t, 5)
+		masters := redlocktest.StartVirtual(t, 5)
 		locks, err := redlock.New(masters.Clients(), redlock.Config{})
 		require.NoError(t, err)
 		defer locks.Close() // a bubble waits for its goroutines
