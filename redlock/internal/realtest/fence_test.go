@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
@@ -79,32 +80,31 @@ func (f *fleet) fences() (all []int64) {
 func TestRealAcquireTokensAfterAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{Fencing: true})
-	done := make(chan error)
 	const callers = 16
+	var g errgroup.Group
 	for i := range callers {
-		go func() {
+		g.Go(func() error {
 			last := int64(0)
-			var err error
-			for n := 0; n < 20 && err == nil; n++ {
-				var l *redlock.Lock
-				if l, err = r.TryAcquire(f.ctx, string(rune('A'+i)), ttl); err != nil {
-					break
+			for range 20 {
+				l, err := r.TryAcquire(f.ctx, string(rune('A'+i)), ttl)
+				if err != nil {
+					return err
 				}
 				if l.FencingToken() <= last {
-					err = fmt.Errorf("token %d after %d", l.FencingToken(), last)
+					return fmt.Errorf("token %d after %d", l.FencingToken(), last)
 				}
 				last = l.FencingToken()
-				if err == nil {
-					err = l.Extend(f.ctx, time.Hour) // keys that are left behind will be seen
+				if err := l.Extend(f.ctx, time.Hour); err != nil { // keys that are left behind will be seen
+					return err
 				}
-				if err == nil {
-					err = l.Release(f.ctx)
+				if err := l.Release(f.ctx); err != nil {
+					return err
 				}
 			}
-			done <- err
-		}()
+			return nil
+		})
 	}
-	f.flushUntil(done, callers)
+	f.flushUntilDone(&g)
 	for i := range f.servers {
 		f.eventually("only the fences are left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == callers })
 	}

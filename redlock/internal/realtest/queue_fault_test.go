@@ -32,15 +32,10 @@ func TestRealAcquireWaitsThroughAScriptFlush(t *testing.T) {
 
 // The scripts are lost at any moment of a contended run.
 func TestRealAcquireUnderContentionAndScriptFlushes(t *testing.T) {
-	const redlocks, times = 6, 20
 	f := startFleet(t, 3)
 	var shared resource
-	done := make(chan error, redlocks)
-	for _, r := range f.redlocks(redlocks, redlock.Config{}) {
-		go func() { done <- shared.use(f, r, times) }()
-	}
-	f.flushUntil(done, redlocks)
-	assert.Equal(t, redlocks*times, shared.uses)
+	f.flushUntilDone(f.contend(&shared, 20, f.redlocks(6, redlock.Config{})...))
+	assert.Equal(t, 6*20, shared.uses)
 	f.clean(key)
 }
 

@@ -1,6 +1,7 @@
 package realtest_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 	"github.com/quorumlock/redlock/redlock"
@@ -48,28 +50,23 @@ func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
-	done := make(chan error)
-	const callers = 32
-	for i := range callers {
-		go func() {
+	var g errgroup.Group
+	for i := range 32 {
+		g.Go(func() error {
 			name := string(rune('A' + i))
 			for range 20 {
 				l, err := r.TryAcquire(f.ctx, name, ttl)
-				if err == nil {
-					err = l.Extend(f.ctx, ttl)
-				}
-				if err == nil {
-					err = l.Release(f.ctx)
-				}
 				if err != nil {
-					done <- err
-					return
+					return err
+				}
+				if err := errors.Join(l.Extend(f.ctx, ttl), l.Release(f.ctx)); err != nil {
+					return err
 				}
 			}
-			done <- nil
-		}()
+			return nil
+		})
 	}
-	f.flushUntil(done, callers)
+	f.flushUntilDone(&g)
 	for i := range f.servers {
 		f.eventually("no key is left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == 0 })
 	}
@@ -108,13 +105,16 @@ func TestRealReleaseOnBusyNodes(t *testing.T) {
 	f.gone("held")
 }
 
-// flushUntil makes the servers lose their scripts again and again, until so many callers are done.
-func (f *fleet) flushUntil(done <-chan error, left int) {
-	for left > 0 {
+// flushUntilDone makes the servers lose their scripts again and again, until g is done.
+func (f *fleet) flushUntilDone(g *errgroup.Group) {
+	f.Helper()
+	done := make(chan error, 1)
+	go func() { done <- g.Wait() }()
+	for {
 		select {
 		case err := <-done:
-			left--
-			assert.NoError(f, err)
+			require.NoError(f, err)
+			return
 		default:
 			f.flushScripts()
 		}
