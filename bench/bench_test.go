@@ -10,7 +10,6 @@ import (
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/result"
 	"github.com/quorumlock/redlock/bench/subject"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 // BenchmarkCycle acquires and releases, with five masters and the number of callers in its
@@ -22,8 +21,7 @@ import (
 //	go test -bench Cycle -count 10 ./bench | benchstat -col /lib -
 func BenchmarkCycle(b *testing.B) {
 	subject.Quiet()
-	set := masters.Of(redisserver.Start(b, 5))
-	defer set.Close()
+	set := masters.Start(b, 5)
 	turns := 0
 	for _, callers := range []int{1, 16, 128, 1024} {
 		for _, spec := range subject.All() {

@@ -20,9 +20,6 @@ import (
 // An uncontended acquisition is SET key value NX PX ttl and nothing else. Therefore other
 // Redlock clients and this library exclude each other on the same keys.
 func TestWeAndRedsyncExcludeEachOther(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
 	const key, ttl = "orders", 30 * time.Second
 	ctx := context.Background()
 	servers := redisserver.Start(t, 5)

@@ -104,9 +104,9 @@ func TestAcquireDeletesALateGrantWhenTheTTLIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 				b.Warm()
-				b.Masters.Master(0).Stall()
+				b.Stall(0)
 				if name == "clean-up" {
-					b.Masters.Master(1).Stall()
+					b.Stall(1)
 				}
 				l, err := b.Redlock.TryAcquire(context.Background(), "key", 300*time.Millisecond)
 				if name == "release" {
@@ -116,8 +116,7 @@ func TestAcquireDeletesALateGrantWhenTheTTLIsOver(t *testing.T) {
 					require.Error(b, err)
 				}
 				time.Sleep(time.Second) // far less than the lane waits for an answer
-				b.Masters.Master(0).Resume()
-				b.Masters.Master(1).Resume()
+				b.Resume(0, 1)
 				time.Sleep(50 * time.Millisecond)
 				assert.False(b, b.Masters.Master(0).Miniredis().Exists("key"), "the late grant stays for %v", b.Masters.Master(0).Miniredis().TTL("key"))
 			})
@@ -159,7 +158,7 @@ func TestCloseSendsDeliveriesBehindABrokenBatch(t *testing.T) {
 func TestReleaseIsNotFollowedByCommandsThatWaitedBehindAHungNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Warm()
-		b.Masters.Master(2).Stall()
+		b.Stall(2)
 		first := b.Acquire("first", ttl) // in the batch that hangs
 		l := b.Acquire(key, ttl)         // behind it
 		require.NoError(t, l.Extend(ctx, 2*ttl))

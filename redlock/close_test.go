@@ -60,9 +60,7 @@ func TestCloseIsBoundedWhenNodesHang(t *testing.T) {
 		b.Stall(0, 1, 2, 3)
 		assert.LessOrEqual(t, virtual.Took(func() { require.NoError(t, r.Close()) }), virtual.NodeTimeout+5*time.Second, "go-redis' default")
 		assert.Equal(t, redlock.ErrClosed, context.Cause(l.Context()))
-		for i := range 4 {
-			b.Masters.Master(i).Resume()
-		}
+		b.Resume(0, 1, 2, 3)
 	})
 }
 

@@ -155,9 +155,9 @@ func TestAcquireKeepsAnEarlierMajority(t *testing.T) {
 		now := time.Now()
 		go func() {
 			time.Sleep(2500 * time.Microsecond)
-			b.Masters.Master(1).Stall()
-			b.Masters.Master(2).Stall()
-			b.Masters.Master(3).Stall()
+			b.Stall(1)
+			b.Stall(2)
+			b.Stall(3)
 		}()
 		b.Masters.Master(4).Kill()
 		l := b.Take(b.Redlock) // granted by 1, 2 and 3, after 3 ms

@@ -34,6 +34,25 @@ func broken(value string) string {
 	return "broken " + hex.EncodeToString(sum[:16])
 }
 
+// withOperator runs f with n masters, a party that breaks locks and one that holds them.
+func withOperator(t *testing.T, n int, f func(b *virtual.Bed, operator, holder *virtual.Party)) {
+	t.Helper()
+	virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) {
+		f(b, b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}))
+	})
+}
+
+// noticed has the operator break the lock, and returns how long its holder took to learn of that.
+func noticed(b *virtual.Bed, operator *virtual.Party, i *redlock.Inspection, l *redlock.Lock) time.Duration {
+	b.Helper()
+	began := time.Now()
+	_, err := operator.ForceRelease(ctx, i)
+	require.NoError(b, err)
+	<-l.Context().Done()
+	assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+	return time.Since(began)
+}
+
 const brokenChannel = "redlock:wake:broken"
 
 // say publishes on the channel of broken locks. It returns how many subscribers have heard the
@@ -48,17 +67,11 @@ func say(b *virtual.Bed, message string, on ...int) (heard int) {
 // ForceRelease deletes the keys in a round trip, and the message takes half of it. The renewal that
 // the message causes takes one more, after which the holder knows.
 func TestForceReleaseNotifiesTheHolder(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
 		b.Delay(10*time.Millisecond, 10*time.Millisecond)
 		l := kept(holder)
 		i := inspect(b, operator.Redlock)
-		began := time.Now()
-		_, err := operator.ForceRelease(ctx, i)
-		require.NoError(b, err)
-		<-l.Context().Done()
-		assert.Equal(b, 40*time.Millisecond, time.Since(began), "two round trips")
-		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		assert.Equal(b, 40*time.Millisecond, noticed(b, operator, i, l), "two round trips")
 		time.Sleep(time.Second)
 		assert.Empty(b, b.Has(key), "the renewal puts nothing back")
 		assert.ErrorIs(b, l.Release(ctx), redlock.ErrNotHeld)
@@ -67,18 +80,12 @@ func TestForceReleaseNotifiesTheHolder(t *testing.T) {
 
 // The live nodes are enough, whichever they are.
 func TestForceReleaseNotifiesTheHolderWithoutAMinority(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
 		b.Masters.Kill(0)
 		b.Masters.Kill(3)
 		l := kept(holder)
 		i := inspect(b, operator.Redlock)
-		began := time.Now()
-		_, err := operator.ForceRelease(ctx, i)
-		require.NoError(b, err)
-		<-l.Context().Done()
-		assert.Equal(b, began, time.Now())
-		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		assert.Zero(b, noticed(b, operator, i, l))
 		_ = l.Release(ctx)
 	})
 }
@@ -86,8 +93,7 @@ func TestForceReleaseNotifiesTheHolderWithoutAMinority(t *testing.T) {
 // With links of different speed the messages arrive one by one. A renewal after the first would
 // overtake ForceRelease on the other nodes, and would put the key back.
 func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
 		l := kept(holder)
 		i := inspect(b, operator.Redlock)
 		for n, path := range operator.Paths {
@@ -109,38 +115,26 @@ func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
 // So few messages arrive that a majority may still have the lock. The masters are asked after 200
 // ms.
 func TestForceReleaseNotifiesTheHolderByFewMessages(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
 		l := kept(holder)
 		i := inspect(b, operator.Redlock)
 		for n := range 4 {
 			b.Masters.Master(n).LoseMessages(-1)
 		}
-		began := time.Now()
-		_, err := operator.ForceRelease(ctx, i)
-		require.NoError(b, err)
-		<-l.Context().Done()
-		assert.Equal(b, virtual.NodeTimeout, time.Since(began))
-		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		assert.Equal(b, virtual.NodeTimeout, noticed(b, operator, i, l))
 		_ = l.Release(ctx)
 	})
 }
 
 // All messages are lost, and the next renewal finds the loss.
 func TestForceReleaseIsFoundByTheNextRenewal(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+	withOperator(t, 3, func(b *virtual.Bed, operator, holder *virtual.Party) {
 		l := kept(holder)
 		i := inspect(b, operator.Redlock)
 		for n := range 3 {
 			b.Masters.Master(n).LoseMessages(-1)
 		}
-		began := time.Now()
-		_, err := operator.ForceRelease(ctx, i)
-		require.NoError(b, err)
-		<-l.Context().Done()
-		assert.Equal(b, longTTL/3-2*time.Second, time.Since(began))
-		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		assert.Equal(b, longTTL/3-2*time.Second, noticed(b, operator, i, l))
 		_ = l.Release(ctx)
 	})
 }
@@ -148,8 +142,7 @@ func TestForceReleaseIsFoundByTheNextRenewal(t *testing.T) {
 // The message arrives during a renewal. Two nodes have granted it before the key was deleted, and
 // the third has yet to answer.
 func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+	withOperator(t, 3, func(b *virtual.Bed, operator, holder *virtual.Party) {
 		l := b.Hold(holder, longTTL)
 		l.KeepAlive()
 		time.Sleep(longTTL/3 + 7*time.Second)
@@ -167,20 +160,14 @@ func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 		for _, path := range holder.Paths {
 			path.Shape(nil) // the messages then arrive before the replies
 		}
-		began := time.Now()
-		_, err := operator.ForceRelease(ctx, i)
-		require.NoError(b, err)
-		<-l.Context().Done()
-		assert.Equal(b, 290*time.Millisecond, time.Since(began), "the renewal that was under way found nothing")
-		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
+		assert.Equal(b, 290*time.Millisecond, noticed(b, operator, i, l), "the renewal that was under way found nothing")
 		_ = l.Release(ctx)
 	})
 }
 
 // The context of Do's function ends.
 func TestForceReleaseEndsTheContextOfDo(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		operator, holder := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+	withOperator(t, 3, func(b *virtual.Bed, operator, holder *virtual.Party) {
 		err := holder.Do(ctx, key, longTTL, func(ctx context.Context) error {
 			time.Sleep(longTTL/3 + 2*time.Second)
 			i := inspect(b, operator.Redlock)
@@ -201,11 +188,7 @@ func TestForceReleaseOfOnesOwnLock(t *testing.T) {
 		p := b.ReadyParty(redlock.Config{})
 		l := kept(p)
 		i := inspect(b, p.Redlock)
-		began := time.Now()
-		_, err := p.ForceRelease(ctx, i)
-		require.NoError(b, err)
-		<-l.Context().Done()
-		assert.Equal(b, began, time.Now())
+		assert.Zero(b, noticed(b, p, i, l))
 		_ = l.Release(ctx)
 	})
 }
@@ -369,18 +352,14 @@ func TestKeepAliveSharesSubscriptionsWithWaits(t *testing.T) {
 		time.Sleep(time.Minute)
 		i, err := operator.Inspect(ctx, "kept")
 		require.NoError(b, err)
-		began := time.Now()
-		_, err = operator.ForceRelease(ctx, i)
-		require.NoError(b, err)
-		<-l.Context().Done()
-		assert.Equal(b, began, time.Now(), "the end of the waits did not end the listening")
+		assert.Zero(b, noticed(b, operator, i, l), "the end of the waits did not end the listening")
 		_ = l.Release(ctx)
 
 		held = b.Hold(other, time.Hour)
 		w = p.Wait(key, longTTL)
 		time.Sleep(time.Minute)
 		b.Release(held)
-		began = time.Now()
+		began := time.Now()
 		b.Release(w.Hold())
 		assert.Equal(b, began, w.Got, "nor the end of the locks")
 		b.NoQueues()

@@ -81,9 +81,7 @@ func TestKeepAliveDoesNotTopUpWithoutAMajority(t *testing.T) {
 		time.Sleep(3 * time.Second) // until the lanes give those up
 		b.Settle()
 		assert.NotContains(t, b.Has(key), 4)
-		for i := range 3 {
-			b.Masters.Master(i).Resume()
-		}
+		b.Resume(0, 1, 2)
 	})
 }
 
@@ -125,9 +123,7 @@ func TestKeepAliveRetriesARenewalWithoutAQuorum(t *testing.T) {
 		b.Stall(0, 1, 2)
 		time.Sleep(8 * time.Second)
 		require.NoError(t, l.Context().Err())
-		for i := range 3 {
-			b.Masters.Master(i).Resume()
-		}
+		b.Resume(0, 1, 2)
 		time.Sleep(time.Minute)
 		assert.NoError(t, l.Context().Err(), "it came through before Until")
 		require.NoError(t, l.Release(ctx))
@@ -254,9 +250,7 @@ func TestKeepAliveHasOneRoundUnderWayWhileAMajorityHangs(t *testing.T) {
 		for i := range 5 {
 			assert.LessOrEqual(t, extensions(b, i), len(kept), "master %d", i)
 		}
-		for i := range 3 {
-			b.Masters.Master(i).Resume()
-		}
+		b.Resume(0, 1, 2)
 		b.Settle()
 		for _, l := range kept {
 			require.Greater(t, time.Until(l.Until()), 3*time.Second, "renewed by what had been sent before")

@@ -110,16 +110,14 @@ func TestReleaseAsksForAsLongAsAKeyMayLive(t *testing.T) {
 		b.Settle()
 		b.Stall(0, 1, 2)
 		require.ErrorIs(t, l.Extend(ctx, time.Hour), redlock.ErrNoQuorum)
-		for i := range 3 {
-			b.Masters.Master(i).Resume()
-		}
+		b.Resume(0, 1, 2)
 		time.Sleep(2 * time.Second)
 		require.NoError(t, l.Extend(ctx, time.Second))
 		b.Settle()
 		b.Stall(4)
 		require.NoError(t, l.Release(ctx))
 		time.Sleep(time.Minute)
-		b.Masters.Master(4).Resume()
+		b.Resume(4)
 		time.Sleep(5 * time.Second)
 		assert.Empty(t, b.Has(key))
 	})
@@ -194,9 +192,7 @@ func TestReleaseTakesNoLongerThanItMust(t *testing.T) {
 		assert.Equal(b, virtual.NodeTimeout, virtual.Took(func() {
 			assert.ErrorIs(b, locks["majority"].Release(ctx), redlock.ErrNoQuorum)
 		}))
-		for i := range 3 {
-			b.Masters.Master(i).Resume()
-		}
+		b.Resume(0, 1, 2)
 		time.Sleep(5 * time.Second)
 		b.Acquire("warm", ttl)
 		b.Settle()

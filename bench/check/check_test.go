@@ -10,22 +10,11 @@ import (
 
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/subject"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
-
-func start(t *testing.T) *masters.Set {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
-	set := masters.Of(redisserver.Start(t, 5))
-	t.Cleanup(set.Close)
-	return set
-}
 
 func TestEverySubjectLocks(t *testing.T) {
 	subject.Quiet()
-	set := start(t)
+	set := masters.Start(t, 5)
 	for _, spec := range subject.All() {
 		for _, n := range []int{1, 3, 5} {
 			assert.NoError(t, Locks(t.Context(), set, spec, set.Addrs(n)))
@@ -41,7 +30,7 @@ func TestTheGuardIsOn(t *testing.T) {
 			continue
 		}
 		guarded++
-		set := start(t)
+		set := masters.Start(t, 5)
 		l, err := spec.Open(subject.Target{Addrs: set.Addrs(5), Callers: 1})
 		require.NoError(t, err)
 		assert.ErrorContains(t, l.Caller().Acquire(t.Context(), key), "quarantined", spec.Name)
@@ -106,7 +95,7 @@ func (f fake) Release(ctx context.Context) error {
 }
 
 func TestWhatDoesNotLockIsFound(t *testing.T) {
-	set := start(t)
+	set := masters.Start(t, 5)
 	for name, c := range map[string]struct {
 		fake fake
 		want string // in the error; empty: it locks

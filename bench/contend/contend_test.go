@@ -17,7 +17,6 @@ import (
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/result"
 	"github.com/quorumlock/redlock/bench/subject"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 const contenderFlag = "-contend"
@@ -147,12 +146,8 @@ func TestATurnEndsWithItsContext(t *testing.T) {
 }
 
 func TestContendersInProcesses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
 	subject.Quiet()
-	set := masters.Of(redisserver.Start(t, 5))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, 5)
 	turn := quick
 	turn.Warm, turn.For = 200*time.Millisecond, 500*time.Millisecond
 	o, err := Processes(t.Context(), contenderFlag, 3, Plan{

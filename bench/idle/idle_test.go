@@ -10,7 +10,6 @@ import (
 
 	"github.com/quorumlock/redlock/bench/child"
 	"github.com/quorumlock/redlock/bench/masters"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 const waiterFlag = "-wait"
@@ -27,11 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestWaitersOnlyWait(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
-	set := masters.Of(redisserver.Start(t, 5))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, 5)
 	found, err := Measure(t.Context(), set, waiterFlag, Plan{
 		Addrs: set.Addrs(5), Waiters: 50, Settle: time.Second, For: time.Second,
 	})

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/bench/masters"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 const childFlag = "-hold-locks"
@@ -26,11 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestLocksAreHeldByAnotherProcess(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
-	set := masters.Of(redisserver.Start(t, 5))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, 5)
 	p := Plan{Addrs: set.Addrs(5), Locks: 300, TTL: 3 * time.Second, For: 2 * time.Second}
 	r, err := Measure(t.Context(), set, childFlag, p)
 	require.NoError(t, err)
@@ -43,11 +38,7 @@ func TestLocksAreHeldByAnotherProcess(t *testing.T) {
 }
 
 func TestAChildThatCannotLockSaysWhy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
-	set := masters.Of(redisserver.Start(t, 1))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, 1)
 	p := Plan{Addrs: set.Addrs(1), Locks: 1, TTL: time.Nanosecond, For: time.Second}
 	_, err := Measure(t.Context(), set, childFlag, p)
 	assert.ErrorContains(t, err, "ttl")

@@ -6,17 +6,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 // Keys that may stay hide no others. Where nothing may stay, they are reported too.
 func TestWhatIsLeftIsFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
-	set := Of(redisserver.Start(t, 3))
-	t.Cleanup(set.Close)
+	set := Start(t, 3)
 	ctx := t.Context()
 	put := func(key string) { require.NoError(t, set.Client(1).Set(ctx, key, 1, time.Hour).Err()) }
 

@@ -27,11 +27,18 @@ func Launch(n int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(servers), nil
+	return of(servers), nil
 }
 
-// Of makes a Set of servers that the caller stops after the Set's Close.
-func Of(servers []*redisserver.Server) *Set {
+// Start starts n masters for a test or benchmark, and stops them when it ends.
+func Start(tb redisserver.TB, n int) *Set {
+	tb.Helper()
+	s := of(redisserver.Start(tb, n))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func of(servers []*redisserver.Server) *Set {
 	s := &Set{servers: servers}
 	for _, server := range servers {
 		s.clients = append(s.clients, server.Client(func(o *redis.Options) { o.PoolSize = 2 }))

@@ -12,18 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/bench/masters"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 func TestItRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("there is no flock(1) on this machine")
 	}
-	set := masters.Of(redisserver.Start(t, nodes))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, nodes)
 	var out bytes.Buffer
 	require.NoError(t, compare(t.Context(), set, 2, &out))
 	for _, name := range []string{nothing, locked, trips, started, quorate} {

@@ -49,7 +49,7 @@ func TestWithoutContentionThereAreNoFigures(t *testing.T) {
 	starved := wanting(4, 0, 0)
 	starved.Cycles = 0
 	for _, s := range []result.Sample{cycles(alone, result.Quorumlock, 0, 100), starved} {
-		for _, of := range []metric{ofIdeal, gapP50, gapP99, gapByAlone, fairness, commands, longest, longestByTurns, alone50} {
+		for _, of := range []metric{ofIdeal, gapP50, gapP99, gapByAlone, fairness, commands, longest, longestByTurns} {
 			_, ok := of(s)
 			assert.False(t, ok)
 		}

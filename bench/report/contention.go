@@ -33,7 +33,6 @@ var (
 	gapP50  = contention(func(_ result.Sample, c result.Contention) (float64, bool) { return some(c.Gap.P50) })
 	gapP99  = contention(func(_ result.Sample, c result.Contention) (float64, bool) { return some(c.Gap.P99) })
 	longest = contention(func(_ result.Sample, c result.Contention) (float64, bool) { return some(c.Longest) })
-	alone50 = contention(func(_ result.Sample, c result.Contention) (float64, bool) { return some(c.Alone) })
 
 	// gapByAlone is the median gap divided by the uncontended cycle of the same subject in the
 	// same turn; gapP99ByAlone is the same for the 99th percentile.

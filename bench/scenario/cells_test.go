@@ -13,7 +13,6 @@ import (
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/result"
 	"github.com/quorumlock/redlock/bench/subject"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 func TestEveryCellHasANameOfItsOwn(t *testing.T) {
@@ -62,11 +61,7 @@ func TestEverybodyIsFirstInSomeRound(t *testing.T) {
 
 // The fences of a turn do not hinder the next, and hide no key that another subject leaves.
 func TestTurnsWithFencesLeaveNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
-	set := masters.Of(redisserver.Start(t, 5))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, 5)
 	var problems []error
 	r := &Runner{
 		Masters: set, Turn: 20 * time.Millisecond, Progress: io.Discard,
@@ -104,11 +99,7 @@ func TestTurnsWithFencesLeaveNothing(t *testing.T) {
 // Masters hang or refuse for one turn only. Keys that the turn leaves behind are deleted
 // before the next.
 func TestTurnsBesideFaultsLeaveNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
-	set := masters.Of(redisserver.Start(t, 5))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, 5)
 	var progress bytes.Buffer
 	r := &Runner{
 		Masters: set, Turn: 20 * time.Millisecond, Cut: 10 * time.Second, Progress: &progress,

@@ -12,7 +12,6 @@ import (
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/result"
 	"github.com/quorumlock/redlock/bench/subject"
-	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
 // A turn is long enough for eight acquisitions by each contender, except with a thousand.
@@ -40,12 +39,8 @@ func TestEverybodyWhoCanWaitContends(t *testing.T) {
 }
 
 func TestContendedTurnsAreMeasured(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
 	subject.Quiet()
-	set := masters.Of(redisserver.Start(t, 5))
-	t.Cleanup(set.Close)
+	set := masters.Start(t, 5)
 	r := &Runner{
 		Masters: set, Turn: 20 * time.Millisecond, Progress: io.Discard,
 		Problem: func(err error) { t.Error(err) },

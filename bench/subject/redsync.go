@@ -21,14 +21,14 @@ import (
 //   - WithExpiry, the ttl that all subjects have.
 type redsyncLocker struct {
 	redsync *redsync.Redsync
-	clients []*redis.Client
+	clients []redis.UniversalClient
 	options []redsync.Option
 }
 
 var (
 	redsyncSpec = Spec{
 		Name:         result.Redsync,
-		Open:         func(t Target) (Locker, error) { return openRedsync(t) },
+		Open:         func(t Target) (Locker, error) { return openRedsync(t), nil },
 		Wait:         waitRedsync,
 		Keys:         itself,
 		Refused:      redsyncRefused,
@@ -41,7 +41,7 @@ var (
 	redsyncFailFastSpec = Spec{
 		Name: result.RedsyncFF,
 		Open: func(t Target) (Locker, error) {
-			return openRedsync(t, redsync.WithFailFast(true))
+			return openRedsync(t, redsync.WithFailFast(true)), nil
 		},
 		Keys:             itself,
 		Refused:          redsyncRefused,
@@ -54,7 +54,7 @@ func redsyncRefused(err error) bool {
 	return errors.As(err, &taken)
 }
 
-func openRedsync(t Target, options ...redsync.Option) (*redsyncLocker, error) {
+func openRedsync(t Target, options ...redsync.Option) *redsyncLocker {
 	l := &redsyncLocker{
 		options: append([]redsync.Option{redsync.WithExpiry(TTL), redsync.WithTries(1)}, options...),
 	}
@@ -65,16 +65,10 @@ func openRedsync(t Target, options ...redsync.Option) (*redsyncLocker, error) {
 		pools[i] = goredis.NewPool(c)
 	}
 	l.redsync = redsync.New(pools...)
-	return l, nil
+	return l
 }
 
-func (l *redsyncLocker) Close() error {
-	var errs []error
-	for _, c := range l.clients {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
-}
+func (l *redsyncLocker) Close() error { return closeClients(l.clients) }
 
 func (l *redsyncLocker) Caller() Caller { return &redsyncCaller{locker: l} }
 

@@ -33,9 +33,6 @@ func TestRequestsAreCountedHoweverTheyAreWritten(t *testing.T) {
 
 // Every command of a pipeline counts, and so does a subscription, which hooks do not see.
 func TestWhatAClientSendsIsCounted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs redis-server; left out with -short")
-	}
 	server := redisserver.Start(t, 1)[0]
 	sent := new(Sent)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Dialer: sent.dial, Protocol: 2})

@@ -75,7 +75,7 @@ func closeClients(clients []redis.UniversalClient) error {
 
 // waitRedsync never gives up; its pauses of 50 to 250 ms are redsync's defaults.
 func waitRedsync(t Target) (Locker, error) {
-	return openRedsync(t, redsync.WithTries(math.MaxInt32))
+	return openRedsync(t, redsync.WithTries(math.MaxInt32)), nil
 }
 
 // redislockPause is the pause in the examples of its documentation. By default it does not

@@ -43,11 +43,7 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := clitest.Run(t, t.Context(), newRoot(), tc.args...)
-			assert.Equal(t, cli.ExitUsage, code)
-			assert.Empty(t, stdout)
-			clitest.AssertOneLine(t, stderr)
-			assert.Contains(t, stderr, tc.want)
-			assert.NotContains(t, stderr, "s3cret")
+			clitest.AssertUsage(t, tc.want, code, stdout, stderr)
 		})
 	}
 }

@@ -79,10 +79,6 @@ func TestUnknownCommands(t *testing.T) {
 		"redis://:s3cret@h": "masters are given with --nodes",
 	} {
 		code, stdout, stderr := clitest.Run(t, t.Context(), newRoot(), arg)
-		assert.Equal(t, cli.ExitUsage, code)
-		assert.Empty(t, stdout)
-		clitest.AssertOneLine(t, stderr)
-		assert.Contains(t, stderr, want)
-		assert.NotContains(t, stderr, "s3cret")
+		clitest.AssertUsage(t, want, code, stdout, stderr)
 	}
 }

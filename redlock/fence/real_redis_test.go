@@ -10,16 +10,8 @@ import (
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 )
 
-func onRealRedis(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("-short leaves out the tests on real redis-server processes")
-	}
-	t.Parallel()
-}
-
 func TestRedisGuardOnRealServer(t *testing.T) {
-	onRealRedis(t)
+	t.Parallel()
 	client := redisserver.Start(t, 1)[0].Client()
 	g, err := NewRedis(client)
 	require.NoError(t, err)
@@ -35,7 +27,7 @@ func TestRedisGuardOnRealServer(t *testing.T) {
 // A Cluster accepts a script only if both keys are in one slot of the master that runs it, so
 // it also checks the names of the tokens' keys.
 func TestRedisGuardOnRealCluster(t *testing.T) {
-	onRealRedis(t)
+	t.Parallel()
 	cluster := redisserver.StartCluster(t, 2)
 	client := cluster.Client()
 	g, err := NewRedis(client)
@@ -53,7 +45,7 @@ func TestRedisGuardOnRealCluster(t *testing.T) {
 
 // A server without free memory writes nothing and forgets no token.
 func TestRedisGuardWithoutMemory(t *testing.T) {
-	onRealRedis(t)
+	t.Parallel()
 	client := redisserver.Start(t, 1)[0].Client(func(o *redis.Options) { o.MaxRetries = -1 })
 	g, err := NewRedis(client)
 	require.NoError(t, err)

@@ -47,6 +47,17 @@ func AssertOneLine(t *testing.T, stderr string) {
 	assert.NotContains(t, stderr, "Usage:")
 }
 
+// AssertUsage checks the result of a mistaken command line: stdout is empty, and one line on stderr
+// contains want and no password.
+func AssertUsage(t *testing.T, want string, code int, stdout, stderr string) {
+	t.Helper()
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Empty(t, stdout)
+	AssertOneLine(t, stderr)
+	assert.Contains(t, stderr, want)
+	assert.NotContains(t, stderr, "s3cret")
+}
+
 // Program returns redlock with these subcommands.
 func Program(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{Use: "redlock"}

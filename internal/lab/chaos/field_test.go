@@ -57,9 +57,6 @@ type wire struct {
 // newField starts the masters; the seats are empty.
 func newField(t *testing.T, masters, seats int, seed uint64, terms terms) *field {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short leaves out the tests on real redis-server processes")
-	}
 	f := &field{T: t, clock: trueTime{monotonic()}, seed: seed, terms: terms}
 	for range seats {
 		f.seats = append(f.seats, &seat{})

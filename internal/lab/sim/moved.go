@@ -156,7 +156,7 @@ func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 		}
 	case LateInfo:
 		text = "a server says late who it is, and has meanwhile been a replica and been promoted without memory"
-		return w.lateInfo(f, m, old), w.toldLate(f, m, old), text
+		return w.lateInfo(f, m), w.toldLate(f, m, old), text
 	case Excursion:
 		text = "the address goes to another server, and comes back"
 		begin = func() { w.lead(f.Node, f.Server, nil) }
@@ -201,7 +201,7 @@ func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 // lateInfo returns the function that begins a LateInfo fault. It breaks the connections to
 // a node and makes the node a replica soon after. The node's answers about its identity
 // arrive only when it has been promoted again.
-func (w *world) lateInfo(f FaultPlan, m *inmemory.Master, server int) func() {
+func (w *world) lateInfo(f FaultPlan, m *inmemory.Master) func() {
 	return func() {
 		for _, c := range w.clients {
 			p := c.paths[f.Node]

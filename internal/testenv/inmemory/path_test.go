@@ -31,6 +31,16 @@ func connected(t *testing.T, p *inmemory.Path, configure ...func(*redis.Options)
 	return c
 }
 
+// onPath runs f in virtual time, with a master, a path to it and a client that has a connection on
+// the path.
+func onPath(t *testing.T, f func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, m *inmemory.Master) {
+		p := m.Path()
+		f(t, m, p, connected(t, p))
+	})
+}
+
 // background starts f. It returns a function that waits for f and returns its duration and
 // error.
 func background(f func() error) func() (time.Duration, error) {
@@ -228,9 +238,7 @@ func TestHeldPathHidesThatItsMasterDied(t *testing.T) {
 }
 
 func TestKillCutsADelayedReplyAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		shaped(p, 0, time.Second)
 		set := background(func() error { return c.Set(t.Context(), "key", "value", 0).Err() })
 		time.Sleep(400 * time.Millisecond)
@@ -255,9 +263,7 @@ func TestRefuseRefusesNewConnectionsOnly(t *testing.T) {
 }
 
 func TestBreakLosesTheRequestUnderWay(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		shaped(p, time.Second, 0)
 		set := background(func() error { return c.Set(t.Context(), "key", "value", 0).Err() })
 		time.Sleep(400 * time.Millisecond)
@@ -272,9 +278,7 @@ func TestBreakLosesTheRequestUnderWay(t *testing.T) {
 }
 
 func TestBreakLosesTheReplyUnderWay(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		shaped(p, 0, time.Second)
 		set := background(func() error { return c.Set(t.Context(), "key", "value", 0).Err() })
 		time.Sleep(400 * time.Millisecond)
@@ -286,9 +290,7 @@ func TestBreakLosesTheReplyUnderWay(t *testing.T) {
 }
 
 func TestBreakLosesHeldRequestsAndReplies(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		p.Hold(true, true)
 		set := background(func() error { return c.Set(t.Context(), "key", "value", 0).Err() })
 		time.Sleep(time.Second)
@@ -303,9 +305,7 @@ func TestBreakLosesHeldRequestsAndReplies(t *testing.T) {
 
 // A client notices that an idle connection was cut when it next uses it.
 func TestBreakIsNoticedAtTheNextUse(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		p.Break()
 		require.ErrorIs(t, c.Ping(t.Context()).Err(), io.EOF)
 		require.NoError(t, c.Ping(t.Context()).Err())
@@ -314,9 +314,7 @@ func TestBreakIsNoticedAtTheNextUse(t *testing.T) {
 
 func TestShapeIsExactInEachDirection(t *testing.T) {
 	const request, reply = 7 * time.Millisecond, 11 * time.Millisecond
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		shaped(p, request, reply)
 		begin := time.Now()
 		require.NoError(t, c.Set(t.Context(), "key", "value", time.Second).Err())
@@ -403,9 +401,7 @@ func TestShapeKeepsOrderOnAConnection(t *testing.T) {
 }
 
 func TestLostRequestIsNotExecutedAndCutsItsConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		losing(p, faultlink.ToServer)
 		require.ErrorIs(t, c.Set(t.Context(), "key", "value", 0).Err(), io.EOF)
 		p.Shape(nil)
@@ -417,9 +413,7 @@ func TestLostRequestIsNotExecutedAndCutsItsConnection(t *testing.T) {
 }
 
 func TestLostReplyIsExecutedAndCutsItsConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *inmemory.Master) {
-		p := m.Path()
-		c := connected(t, p)
+	onPath(t, func(t *testing.T, m *inmemory.Master, p *inmemory.Path, c *redis.Client) {
 		losing(p, faultlink.ToClient)
 		require.ErrorIs(t, c.Set(t.Context(), "key", "value", 0).Err(), io.EOF)
 		p.Shape(nil)

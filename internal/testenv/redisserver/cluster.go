@@ -26,13 +26,7 @@ type Cluster struct {
 // stops it when the test ends. A cluster may have one master.
 func StartCluster(tb TB, shards int, opts ...Option) *Cluster {
 	tb.Helper()
-	c, err := LaunchCluster(shards, opts...)
-	if err != nil {
-		tb.Fatalf("%v", err)
-		return nil
-	}
-	tb.Cleanup(c.Stop)
-	return c
+	return start(tb, func() (*Cluster, error) { return LaunchCluster(shards, opts...) }, (*Cluster).Stop)
 }
 
 // LaunchCluster is StartCluster without a test: the caller must stop the cluster. After an

@@ -9,7 +9,6 @@ import (
 )
 
 func TestCluster(t *testing.T) {
-	needServer(t)
 	t.Parallel()
 	for _, c := range []struct {
 		shards int

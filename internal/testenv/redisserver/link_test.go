@@ -224,7 +224,6 @@ func through(s *Server, l *Link) *redis.Client {
 }
 
 func TestLinkCutsReplies(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1)[0]
 	l := NewLink(t, s.Addr())
 	c, direct := through(s, l), s.Client()
@@ -258,7 +257,6 @@ func TestLinkCutsReplies(t *testing.T) {
 
 // A client's own timeout does not stop a command that is under way.
 func TestLinkDeliversLate(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1, UnixSocket())[0]
 	l := NewLink(t, s.Addr())
 	c := s.Client(func(o *redis.Options) {
@@ -276,7 +274,6 @@ func TestLinkDeliversLate(t *testing.T) {
 }
 
 func TestLinkOutlivesItsServer(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1)[0]
 	l := NewLink(t, s.Addr())
 	c := through(s, l)

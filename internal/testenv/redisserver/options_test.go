@@ -27,7 +27,6 @@ func reached(t *testing.T, s *Server) {
 }
 
 func TestRequirePass(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1, RequirePass(`p "w\ é`))[0]
 	reached(t, s)
 	wrong := s.Client(func(o *redis.Options) { o.Password = "wrong" })
@@ -37,7 +36,6 @@ func TestRequirePass(t *testing.T) {
 }
 
 func TestACL(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1, ACL("user default off", "alice on >secret ~lock:* +set +hello"))[0]
 	alice := s.Client(func(o *redis.Options) { o.Username, o.Password = "alice", "secret" })
 	require.NoError(t, alice.Set(ctx, "lock:a", "v", 0).Err())
@@ -47,7 +45,6 @@ func TestACL(t *testing.T) {
 }
 
 func TestUnixSocket(t *testing.T) {
-	needServer(t)
 	servers := Start(t, 2, UnixSocket(), RequirePass("secret"))
 	require.NotEqual(t, servers[0].Addr(), servers[1].Addr())
 	for _, s := range servers {
@@ -61,7 +58,6 @@ func TestUnixSocket(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	needServer(t)
 	servers := Start(t, 2, TLS())
 	for _, s := range servers {
 		reached(t, s)
@@ -80,7 +76,6 @@ func TestTLS(t *testing.T) {
 }
 
 func TestConfigWins(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1, Config("appendonly yes", "appendfsync always"))[0]
 	c := s.Client()
 	require.NoError(t, c.Set(ctx, "k", "v", 0).Err())

@@ -3,8 +3,8 @@
 //
 // Every server is a process on 127.0.0.1, without persistence, with its own temporary
 // directory and a port below the range of the system's outgoing connections. The redis-server
-// in PATH is used. Without one, starting fails with an error that says what to install; no
-// test is skipped.
+// in PATH is used. Without one, starting fails with an error that says what to install. Only
+// -short skips a test.
 //
 // Servers end with the process that started them, even if that is killed. A kill leaves only
 // their temporary directories behind.
@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"testing"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -25,6 +26,7 @@ type TB interface {
 	Helper()
 	Cleanup(func())
 	Fatalf(format string, args ...any)
+	Skip(args ...any)
 }
 
 // errMissing is one line, so that the reader of a failed test needs no more.
@@ -42,13 +44,23 @@ func binary() (string, error) {
 // not start, it stops the others and fails the test.
 func Start(tb TB, n int, opts ...Option) []*Server {
 	tb.Helper()
-	servers, err := Launch(n, opts...)
+	return start(tb, func() ([]*Server, error) { return Launch(n, opts...) }, stopAll)
+}
+
+// start launches something for a test, and stops it when the test ends. With -short it skips
+// the test.
+func start[T any](tb TB, launch func() (T, error), stop func(T)) (started T) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("-short leaves out the tests on real redis-server processes")
+	}
+	started, err := launch()
 	if err != nil {
 		tb.Fatalf("%v", err)
-		return nil
+		return started
 	}
-	tb.Cleanup(func() { stopAll(servers) })
-	return servers
+	tb.Cleanup(func() { stop(started) })
+	return started
 }
 
 // Launch starts n independent masters, which answer PING when it returns. The caller must stop

@@ -33,13 +33,7 @@ type Sentinel struct {
 // Sentinel itself has no password.
 func StartSentinel(tb TB, opts ...Option) *Sentinel {
 	tb.Helper()
-	s, err := LaunchSentinel(opts...)
-	if err != nil {
-		tb.Fatalf("%v", err)
-		return nil
-	}
-	tb.Cleanup(s.Stop)
-	return s
+	return start(tb, func() (*Sentinel, error) { return LaunchSentinel(opts...) }, (*Sentinel).Stop)
 }
 
 // MasterName returns the name to ask the Sentinel for.

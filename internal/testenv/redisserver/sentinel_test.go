@@ -42,7 +42,6 @@ func requireMaster(t *testing.T, s *Sentinel, master, replica *Server) {
 }
 
 func TestSentinelFailover(t *testing.T) {
-	needServer(t)
 	t.Parallel()
 	s := StartSentinel(t, RequirePass(`a "secret"`))
 	a, err := s.Master()
@@ -61,7 +60,6 @@ func TestSentinelFailover(t *testing.T) {
 }
 
 func TestSentinelPromotesWhenTheMasterDies(t *testing.T) {
-	needServer(t)
 	t.Parallel()
 	s := StartSentinel(t, Config("min-replicas-max-lag 5"))
 	a, err := s.Master()

@@ -13,7 +13,6 @@ import (
 )
 
 func TestKillAndRestart(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1)[0]
 	c := s.Client()
 	require.NoError(t, c.Set(ctx, "k", "v", 0).Err())
@@ -37,7 +36,6 @@ func TestKillAndRestart(t *testing.T) {
 }
 
 func TestPauseAndResume(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1)[0]
 	c := s.Client(func(o *redis.Options) { o.MaxRetries = -1; o.ReadTimeout = 50 * time.Millisecond })
 	require.NoError(t, c.Ping(ctx).Err())
@@ -113,7 +111,6 @@ func TestServerOutlivesThreads(t *testing.T) {
 }
 
 func TestConcurrentLives(t *testing.T) {
-	needServer(t)
 	s := Start(t, 1)[0]
 	var g sync.WaitGroup
 	for range 4 {

@@ -107,6 +107,13 @@ func (b *Bed) Stall(which ...int) {
 	}
 }
 
+// Resume ends Stall.
+func (b *Bed) Resume(which ...int) {
+	for _, i := range which {
+		b.Masters.Master(i).Resume()
+	}
+}
+
 // Delay delays every request to the masters and every reply.
 func (b *Bed) Delay(request, reply time.Duration) {
 	for _, m := range b.Masters.All() {
@@ -142,6 +149,14 @@ func (b *Bed) Take(r *redlock.Redlock) *redlock.Lock {
 	l, err := r.TryAcquire(context.Background(), Key, TTL)
 	require.NoError(b, err)
 	return l
+}
+
+// Cycle locks Key on every master and releases it.
+func (b *Bed) Cycle(r *redlock.Redlock) {
+	b.Helper()
+	l := b.Take(r)
+	b.Settle()
+	b.Release(l)
 }
 
 // Release releases a lock on every master.

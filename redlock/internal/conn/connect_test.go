@@ -38,15 +38,13 @@ func TestConnectionDroppedWhileIdleIsReplaced(t *testing.T) {
 			t.Run(name+", "+how, func(t *testing.T) {
 				virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 					r, addrs := b.Moving(redlock.Config{}, 3, options, func(o *redis.Options) { o.ConnMaxIdleTime = -1 })
-					l := b.Take(r)
-					b.Settle()
-					b.Release(l)
+					b.Cycle(r)
 					time.Sleep(time.Minute)
 					for i, a := range addrs {
 						drop(a)
 						b.Commands(i)
 					}
-					l = b.Take(r)
+					l := b.Take(r)
 					time.Sleep(time.Second)
 					for i := range addrs {
 						assert.Equal(b, []string{"SET"}, b.Commands(i))

@@ -3,11 +3,13 @@ package realtest_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -36,44 +38,37 @@ func (r *resource) use(f *fleet, lock *redlock.Redlock, times int) error {
 	return nil
 }
 
+// contend makes each of the Redlocks use the resource so many times, all at once.
+func (f *fleet) contend(shared *resource, times int, all ...*redlock.Redlock) *errgroup.Group {
+	g := new(errgroup.Group)
+	for _, r := range all {
+		g.Go(func() error { return shared.use(f, r, times) })
+	}
+	return g
+}
+
 // Case 24: exclusion is asserted. 16 Redlocks, each with its own clients and two goroutines,
 // contend for one key on five masters.
 func TestRealAcquireUnderContention(t *testing.T) {
-	const redlocks, goroutines, times = 16, 2, 10
 	f := startFleet(t, 5)
 	var shared resource
-	done := make(chan error, redlocks*goroutines)
-	for range redlocks {
-		r := f.redlock(redlock.Config{})
-		for range goroutines {
-			go func() { done <- shared.use(f, r, times) }()
-		}
-	}
-	for range redlocks * goroutines {
-		require.NoError(t, <-done)
-	}
-	assert.Equal(t, redlocks*goroutines*times, shared.uses)
-	f.gone(key, f.all()...)
+	all := f.redlocks(16, redlock.Config{})
+	require.NoError(t, f.contend(&shared, 10, slices.Concat(all, all)...).Wait())
+	assert.Equal(t, 16*2*10, shared.uses)
+	f.gone(key)
 }
 
 // Cases 9 and 24: two of the five masters are killed during the contention. They stay dead, so no
 // master forgets: the three that are left are in every later quorum.
 func TestRealAcquireUnderContentionAndCrashes(t *testing.T) {
-	const redlocks, times = 4, 25
 	f := startFleet(t, 5)
 	var shared resource
-	done := make(chan error, redlocks)
-	for range redlocks {
-		r := f.redlock(redlock.Config{})
-		go func() { done <- shared.use(f, r, times) }()
-	}
+	g := f.contend(&shared, 25, f.redlocks(4, redlock.Config{})...)
 	for _, i := range []int{0, 4} {
 		f.eventually("it has had some", func() bool { return f.calls(i, "set") > 10 })
 		f.kill(i)
 	}
-	for range redlocks {
-		require.NoError(t, <-done)
-	}
-	assert.Equal(t, redlocks*times, shared.uses)
+	require.NoError(t, g.Wait())
+	assert.Equal(t, 4*25, shared.uses)
 	f.gone(key, 1, 2, 3)
 }

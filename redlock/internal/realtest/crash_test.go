@@ -57,8 +57,7 @@ func TestRealAcquireWithThreeOfFiveKilledAndBack(t *testing.T) {
 	f := startFleet(t, 5)
 	r := f.redlock(redlock.Config{NodeTimeout: 2 * time.Second})
 	f.cycle(r, "warm up")
-	held := f.acquire(r, "held", time.Hour)
-	f.onAll("held", held, f.all()...)
+	held := f.hold(r, "held")
 	f.kill(0, 2, 4)
 
 	for range 3 { // the first attempt finds broken connections, the others none
@@ -87,8 +86,8 @@ func TestRealAcquireWithThreeOfFiveKilledAndBack(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.release(l))
 	f.allGrantAgain(r, "back")
-	f.gone(key, f.all()...)
-	f.gone("back", f.all()...)
+	f.gone(key)
+	f.gone("back")
 }
 
 // A minority comes back empty. An Extend or a renewal restores the lock there. The lock can then
@@ -103,13 +102,13 @@ func TestRealExtendRestoresALockOnAllFive(t *testing.T) {
 			r := f.redlock(redlock.Config{})
 			l := f.acquire(r, key, 1500*time.Millisecond) // two renewals find the loss in time
 			lengthen(f, l)
-			f.onAll(key, l, f.all()...)
+			f.onAll(key, l)
 			f.restart(3, 4)
 			f.eventually("all five have it", func() bool {
 				lengthen(f, l)
-				return len(f.has(key, f.all()...)) == 5
+				return len(f.has(key)) == 5
 			})
-			f.onAll(key, l, f.all()...)
+			f.onAll(key, l)
 
 			f.kill(0, 1)
 			require.NoError(t, l.Extend(f.ctx, ttl))

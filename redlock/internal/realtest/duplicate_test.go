@@ -134,7 +134,7 @@ func TestRealGuardNeedsInfo(t *testing.T) {
 			assert.ErrorContains(t, n.Servers[0].Err, "+info")
 		}
 	}
-	f.gone("lock:"+key, f.all()...)
+	f.gone("lock:" + key)
 
 	asking := f.beside()
 	permitted := asking.redlockOf(f.clients(as("asking")), cfg)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
@@ -55,7 +56,7 @@ func TestRealAcquireTokensWithLostReplies(t *testing.T) {
 			last = l.FencingToken()
 			_ = f.release(l) // its connection may be cut; the release is then repeated
 		}
-		f.gone(key, f.all()...)
+		f.gone(key)
 		for _, fence := range f.fences() {
 			last = max(last, fence)
 		}
@@ -79,32 +80,31 @@ func (f *fleet) fences() (all []int64) {
 func TestRealAcquireTokensAfterAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{Fencing: true})
-	done := make(chan error)
 	const callers = 16
+	var g errgroup.Group
 	for i := range callers {
-		go func() {
+		g.Go(func() error {
 			last := int64(0)
-			var err error
-			for n := 0; n < 20 && err == nil; n++ {
-				var l *redlock.Lock
-				if l, err = r.TryAcquire(f.ctx, string(rune('A'+i)), ttl); err != nil {
-					break
+			for range 20 {
+				l, err := r.TryAcquire(f.ctx, string(rune('A'+i)), ttl)
+				if err != nil {
+					return err
 				}
 				if l.FencingToken() <= last {
-					err = fmt.Errorf("token %d after %d", l.FencingToken(), last)
+					return fmt.Errorf("token %d after %d", l.FencingToken(), last)
 				}
 				last = l.FencingToken()
-				if err == nil {
-					err = l.Extend(f.ctx, time.Hour) // keys that are left behind will be seen
+				if err := l.Extend(f.ctx, time.Hour); err != nil { // keys that are left behind will be seen
+					return err
 				}
-				if err == nil {
-					err = l.Release(f.ctx)
+				if err := l.Release(f.ctx); err != nil {
+					return err
 				}
 			}
-			done <- err
-		}()
+			return nil
+		})
 	}
-	f.flushUntil(done, callers)
+	f.flushUntilDone(&g)
 	for i := range f.servers {
 		f.eventually("only the fences are left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == callers })
 	}
@@ -146,7 +146,7 @@ func TestRealReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	f.round("top up", key)
 	f.round("release", key)
 	f.round("extend", "other")
-	assert.Empty(t, f.has(key, f.all()...), "after its release")
+	assert.Empty(t, f.has(key), "after its release")
 	require.NoError(t, f.release(other))
 }
 
@@ -156,7 +156,7 @@ func TestRealExtendRefreshesTheFence(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("maxmemory-policy noeviction"))
 	r := f.redlock(redlock.Config{Fencing: true, FenceRetention: time.Hour})
 	l := f.acquire(r, key, time.Minute)
-	f.onAll(key, l, f.all()...)
+	f.onAll(key, l)
 	refreshed := func(what string) {
 		f.Helper()
 		for i, admin := range f.admin {
@@ -180,7 +180,7 @@ func TestRealExtendRefreshesTheFence(t *testing.T) {
 	})
 	refreshed("topped up")
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 	refreshed("released")
 
 	// Another client keeps its fences for longer. That is not shortened.
@@ -189,11 +189,11 @@ func TestRealExtendRefreshesTheFence(t *testing.T) {
 			require.NoError(t, admin.PExpire(f.ctx, fenceKey, 24*time.Hour).Err())
 		}
 		l = f.acquire(f.redlock(redlock.Config{Fencing: true, FenceRetention: time.Hour, Fair: fair}), key, time.Minute)
-		f.onAll(key, l, f.all()...)
+		f.onAll(key, l)
 		require.NoError(t, l.Extend(f.ctx, time.Minute))
 		f.round("extend", key)
 		require.NoError(t, f.release(l))
-		f.gone(key, f.all()...)
+		f.gone(key)
 		for _, admin := range f.admin {
 			assert.Greater(t, admin.PTTL(f.ctx, fenceKey).Val(), 24*time.Hour-hang)
 			assert.Equal(t, strconv.FormatInt(l.FencingToken(), 10), admin.Get(f.ctx, fenceKey).Val())

@@ -38,7 +38,7 @@ const (
 // startFleet starts n masters for a test that runs beside others.
 func startFleet(t *testing.T, n int, opts ...redisserver.Option) *fleet {
 	t.Helper()
-	onRealRedis(t)
+	t.Parallel()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), hang, errors.New("the test hangs"))
 	t.Cleanup(cancel)
 	f := &fleet{T: t, ctx: ctx, servers: redisserver.Start(t, n, opts...)}
@@ -48,15 +48,6 @@ func startFleet(t *testing.T, n int, opts ...redisserver.Option) *fleet {
 		f.admin = append(f.admin, admin)
 	}
 	return f
-}
-
-// onRealRedis is the only place where these tests may be skipped.
-func onRealRedis(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("-short leaves out the tests on real redis-server processes")
-	}
-	t.Parallel()
 }
 
 // clients returns a client for each master, with go-redis' default options as changed by configure.
@@ -152,10 +143,19 @@ func (f *fleet) all() (which []int) {
 	return which
 }
 
-// has returns those of the masters that have the key. They must answer.
-func (f *fleet) has(key string, of ...int) (which []int) {
+// of returns these masters, or all if there are none.
+func (f *fleet) of(masters []int) []int {
+	if len(masters) == 0 {
+		return f.all()
+	}
+	return masters
+}
+
+// has returns those of the masters that have the key. They must answer. No masters mean all, here
+// and in the methods below.
+func (f *fleet) has(key string, masters ...int) (which []int) {
 	f.Helper()
-	for _, i := range of {
+	for _, i := range f.of(masters) {
 		n, err := f.admin[i].Exists(f.ctx, key).Result()
 		require.NoError(f, err)
 		if n > 0 {
@@ -167,19 +167,27 @@ func (f *fleet) has(key string, of ...int) (which []int) {
 
 // onAll waits until the key has the lock's value on these masters: a caller leaves at the quorum,
 // and the other masters follow.
-func (f *fleet) onAll(key string, l *redlock.Lock, of ...int) {
+func (f *fleet) onAll(key string, l *redlock.Lock, masters ...int) {
 	f.Helper()
-	for _, i := range of {
+	for _, i := range f.of(masters) {
 		f.eventually(fmt.Sprintf("master %d has our value", i), func() bool {
 			return f.admin[i].Get(f.ctx, key).Val() == l.Value()
 		})
 	}
 }
 
-// gone waits until none of the masters has the key.
-func (f *fleet) gone(key string, of ...int) {
+// hold acquires a key for an hour, on all masters.
+func (f *fleet) hold(r *redlock.Redlock, key string) *redlock.Lock {
 	f.Helper()
-	f.eventually("nothing of "+key+" is left", func() bool { return len(f.has(key, of...)) == 0 })
+	l := f.acquire(r, key, time.Hour)
+	f.onAll(key, l)
+	return l
+}
+
+// gone waits until none of the masters has the key.
+func (f *fleet) gone(key string, masters ...int) {
+	f.Helper()
+	f.eventually("nothing of "+key+" is left", func() bool { return len(f.has(key, masters...)) == 0 })
 }
 
 var statCalls = regexp.MustCompile(`calls=(\d+)`)

@@ -62,11 +62,11 @@ func TestRealForceReleaseNotifiesTheHolder(t *testing.T) {
 	f := startFleet(t, 5)
 	holder, operator := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
 	l := f.kept(holder, "all up")
-	f.onAll("all up", l, f.all()...)
+	f.onAll("all up", l)
 	f.breakable(1, f.all()...)
 	assert.Len(t, f.breaks(operator, "all up"), 5)
 	f.told(l)
-	f.gone("all up", f.all()...)
+	f.gone("all up")
 
 	f.kill(1, 3)
 	l = f.kept(holder, "two down")
@@ -94,7 +94,7 @@ func TestRealForceReleaseRights(t *testing.T) {
 	breaks, tells, silenced := f.redlockOf(f.clients(as("breaks")), prefixed), f.redlockOf(f.clients(as("tells")), prefixed), f.redlockOf(f.clients(as("silenced")), prefixed)
 
 	l := f.kept(listener, "told")
-	f.onAll("lock:told", l, f.all()...)
+	f.onAll("lock:told", l)
 	f.breakable(1, f.all()...)
 	assert.Len(t, f.breaks(tells, "told"), 3)
 	f.told(l)
@@ -103,16 +103,16 @@ func TestRealForceReleaseRights(t *testing.T) {
 
 	for name, r := range map[string]*redlock.Redlock{"not told": breaks, "on no channel": silenced} {
 		l = f.kept(listener, name)
-		f.onAll("lock:"+name, l, f.all()...)
+		f.onAll("lock:"+name, l)
 		f.breakable(1, f.all()...)
 		assert.Len(t, f.breaks(r, name), 3)
-		f.gone("lock:"+name, f.all()...)
+		f.gone("lock:" + name)
 		assert.NoError(t, l.Context().Err(), "its next renewal finds out")
 		assert.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 	}
 
 	l = f.kept(locker, "deaf")
-	f.onAll("lock:deaf", l, f.all()...)
+	f.onAll("lock:deaf", l)
 	for i := range f.all() {
 		f.eventually("it was not let in", func() bool { return f.refusals(i, "subscribe") > 0 })
 	}

@@ -35,9 +35,9 @@ func TestRealInspectRights(t *testing.T) {
 	fenced := prefixed
 	fenced.Fencing = true
 	l := f.acquire(f.redlockOf(f.clients(as("holder")), fenced), key, time.Hour)
-	f.onAll("lock:"+key, l, f.all()...)
+	f.onAll("lock:"+key, l)
 	w := f.wait(f.redlockOf(f.clients(as("holder")), fenced), key, ttl)
-	f.queued("lock:"+key, 1, f.all()...)
+	f.queued("lock:"+key, 1)
 
 	for name, want := range map[string]struct {
 		waiting int
@@ -141,5 +141,5 @@ func TestRealInspectAfterAScriptFlush(t *testing.T) {
 		assert.Empty(t, deleted)
 		f.flushScripts()
 	}
-	assert.Equal(t, f.all(), f.has(key, f.all()...))
+	assert.Equal(t, f.all(), f.has(key))
 }

@@ -18,13 +18,13 @@ func TestRealAcquireExtendRelease(t *testing.T) {
 	other := f.redlock(redlock.Config{KeyPrefix: "lock:"})
 
 	l := f.acquire(r, key, ttl)
-	f.onAll("lock:"+key, l, f.all()...)
-	assert.Empty(t, f.has(key, f.all()...), "the key has its prefix on the nodes")
+	f.onAll("lock:"+key, l)
+	assert.Empty(t, f.has(key), "the key has its prefix on the nodes")
 	assert.Equal(t, key, l.Key(), "and not in the API")
 
 	_, err := other.TryAcquire(f.ctx, key, ttl)
 	require.ErrorIs(t, err, redlock.ErrHeld)
-	f.onAll("lock:"+key, l, f.all()...)
+	f.onAll("lock:"+key, l)
 
 	require.NoError(t, l.Extend(f.ctx, time.Hour))
 	for i := range f.servers {
@@ -39,7 +39,7 @@ func TestRealAcquireExtendRelease(t *testing.T) {
 
 	require.NoError(t, f.release(l))
 	assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
-	f.gone("lock:"+key, f.all()...)
+	f.gone("lock:" + key)
 	require.NoError(t, f.release(f.acquire(other, key, ttl)), "it is free again")
 	for i := range f.servers {
 		f.eventually("no key of any name is left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == 0 })
@@ -58,9 +58,9 @@ func TestRealKeepAlive(t *testing.T) {
 	})
 	require.NoError(t, l.Context().Err())
 	assert.True(t, l.Until().After(first))
-	assert.GreaterOrEqual(t, len(f.has(key, f.all()...)), 3)
+	assert.GreaterOrEqual(t, len(f.has(key)), 3)
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 }
 
 // Do renews and releases by itself, and reports every loss as an error.
@@ -68,10 +68,10 @@ func TestRealDo(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
 	require.NoError(t, r.Do(f.ctx, key, ttl, func(context.Context) error {
-		assert.GreaterOrEqual(t, len(f.has(key, f.all()...)), 2)
+		assert.GreaterOrEqual(t, len(f.has(key)), 2)
 		return nil
 	}))
-	f.gone(key, f.all()...)
+	f.gone(key)
 
 	err := r.Do(f.ctx, key, 600*time.Millisecond, func(ctx context.Context) error {
 		for _, a := range f.admin {
@@ -92,5 +92,5 @@ func TestRealCloseReleasesHeldLocks(t *testing.T) {
 	l.KeepAlive()
 	require.NoError(t, r.Close())
 	assert.Equal(t, redlock.ErrClosed, context.Cause(l.Context()))
-	assert.Empty(t, f.has(key, f.all()...))
+	assert.Empty(t, f.has(key))
 }

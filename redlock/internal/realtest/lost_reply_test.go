@@ -40,7 +40,7 @@ func TestRealAcquireWithALostReplyOnAMinority(t *testing.T) {
 		}
 		assert.Equal(t, want, n.Vote, "node %d", i)
 	}
-	f.onAll(key, l, f.all()...)
+	f.onAll(key, l)
 	assert.Equal(t, []int{1, 1, 1, 1, 1}, f.sets(), "it went over the wire once")
 
 	f.eventually("an extension finds our key on all", func() bool {
@@ -49,7 +49,7 @@ func TestRealAcquireWithALostReplyOnAMinority(t *testing.T) {
 		return len(last) > 0 && granted(last[len(last)-1])
 	})
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 	assert.Equal(t, []int{1, 1, 1, 1, 1}, f.sets(), "nothing had to be topped up")
 }
 
@@ -66,13 +66,13 @@ func TestRealAcquireWithALostReplyOnAMajority(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	assert.NotErrorIs(t, err, redlock.ErrHeld)
 	assert.Contains(t, fmt.Sprint(err), "connection lost")
-	f.gone(key, f.all()...)
+	f.gone(key)
 	for _, i := range []int{1, 2, 4} {
 		assert.Zero(t, links[i].CutsLeft())
 		assert.Equal(t, 1, f.calls(i, "set"))
 	}
 	f.cycle(r, key)
-	f.gone(key, f.all()...)
+	f.gone(key)
 }
 
 // A release whose reply is lost is repeated, which is safe.
@@ -81,13 +81,12 @@ func TestRealReleaseWithALostReply(t *testing.T) {
 	links := f.links()
 	r := f.redlockOf(f.through(links), redlock.Config{})
 	f.cycle(r, "warm up")
-	l := f.acquire(r, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(r, key)
 	links[0].CutReplies(1, "eval", "evalsha")
 	links[1].CutReplies(1, "eval", "evalsha")
 	err := f.release(l)
 	require.ErrorIs(t, err, redlock.ErrNoQuorum, "two did not say")
-	f.gone(key, f.all()...)
+	f.gone(key)
 	assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
 }
 
@@ -120,7 +119,7 @@ func TestRealAcquireDeletesTheKeyOfALateSet(t *testing.T) {
 				}
 				f.eventually("the SET has arrived", func() bool { return f.calls(i, "set") > before[i] })
 			}
-			f.gone(key, f.all()...)
+			f.gone(key)
 			for _, i := range delayed {
 				assert.LessOrEqual(t, f.calls(i, "set"), before[i]+1)
 			}
@@ -135,8 +134,7 @@ func TestRealAcquireOverBrokenConnections(t *testing.T) {
 	links := f.links()
 	r := f.redlockOf(f.through(links), redlock.Config{})
 	f.cycle(r, "warm up")
-	l := f.acquire(r, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(r, key)
 	for range 5 {
 		links[1].Break()
 		links[2].Break()
@@ -147,5 +145,5 @@ func TestRealAcquireOverBrokenConnections(t *testing.T) {
 	}
 	f.eventually("it extends again", func() bool { return l.Extend(f.ctx, time.Hour) == nil })
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 }

@@ -60,8 +60,7 @@ func TestRealAcquireWithAWrongPasswordOnAMajority(t *testing.T) {
 func TestRealExtendAfterAChangeOfPassword(t *testing.T) {
 	f := startFleet(t, 3, redisserver.RequirePass(rightPassword))
 	r := f.redlock(redlock.Config{})
-	l := f.acquire(r, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(r, key)
 	for i := range 2 {
 		require.NoError(t, f.admin[i].ConfigSet(f.ctx, "requirepass", "another").Err())
 		require.NoError(t, f.admin[i].ClientKillByFilter(f.ctx, "TYPE", "normal", "SKIPME", "yes").Err())
@@ -124,8 +123,7 @@ func TestRealReleaseIsDeliveredAfterARotation(t *testing.T) {
 				o.Password = ""
 				o.CredentialsProvider = func() (string, string) { return "", password.Load().(string) }
 			}), redlock.Config{})
-			l := f.acquire(r, key, time.Hour)
-			f.onAll(key, l, f.all()...)
+			l := f.hold(r, key)
 			password.Store(rotation.meanwhile)
 			for _, i := range []int{0, 1} {
 				require.NoError(t, f.admin[i].ConfigSet(f.ctx, "requirepass", "another").Err())
@@ -150,7 +148,7 @@ func TestRealReleaseIsDeliveredAfterARotation(t *testing.T) {
 					rotation.end(f, i)
 				}
 			}
-			f.gone(key, f.all()...)
+			f.gone(key)
 			l = f.acquire(r, key, time.Hour)
 			require.NoError(t, f.release(l))
 		})

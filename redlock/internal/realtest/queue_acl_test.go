@@ -38,10 +38,10 @@ func TestRealAcquireWithTheRightsToWake(t *testing.T) {
 	r, log := f.permitted("waker", &said)
 	holder, _ := f.permitted("waker", nil)
 	l := f.acquire(holder, key, time.Hour)
-	f.onAll("lock:"+key, l, f.all()...)
+	f.onAll("lock:"+key, l)
 	w := f.wait(r, key, ttl)
-	f.queued("lock:"+key, 1, f.all()...)
-	f.heard(r, &waiting{f: f, key: "lock:" + key})
+	f.queued("lock:"+key, 1)
+	f.heard("lock:" + key)
 	before, tried := f.listenerIDs(), total(said, "try")
 	for i, pings := range f.pings() {
 		f.eventually("a silent connection is tried", func() bool { return f.calls(i, "ping") > pings })
@@ -54,8 +54,7 @@ func TestRealAcquireWithTheRightsToWake(t *testing.T) {
 		assert.Positive(t, f.calls(i, "publish"))
 	}
 	assert.Zero(t, log.Says(refusesToQueue))
-	f.gone("lock:"+key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean("lock:" + key)
 }
 
 // listenerIDs returns the ids of the connections that wait for messages.
@@ -80,13 +79,13 @@ func TestRealAcquireWithoutTheRightsToQueue(t *testing.T) {
 	holder, _ := f.permitted("locker", nil)
 	for range 3 {
 		l := f.acquire(holder, key, time.Hour)
-		f.onAll("lock:"+key, l, f.all()...)
+		f.onAll("lock:"+key, l)
 		w := f.wait(r, key, ttl)
 		before := total(said, "set")
 		f.eventually("it polls", func() bool { return total(said, "set") > before+5*len(said) })
 		require.NoError(t, f.release(l))
 		require.NoError(t, f.release(w.got()))
-		f.gone("lock:"+key, f.all()...)
+		f.gone("lock:" + key)
 	}
 	f.eventually("the log is written", func() bool { return log.Says("\n") >= len(f.servers) })
 	for _, s := range f.servers {
@@ -95,7 +94,7 @@ func TestRealAcquireWithoutTheRightsToQueue(t *testing.T) {
 	assert.Equal(t, len(f.servers), log.Says(refusesToQueue))
 	assert.Equal(t, len(f.servers), log.Says("\n"), "and nothing else")
 	assert.NotContains(t, log.String(), aclPassword)
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 }
 
 // A node that denies queueing or subscribing is a minority like any other: the others wake the
@@ -109,7 +108,7 @@ func TestRealAcquireWithoutTheRightsToQueueOnOneNode(t *testing.T) {
 	said := overhear("lock:"+key, clients)
 	r := f.redlockOf(clients, cfg)
 	l := f.acquire(f.redlock(prefixed), key, time.Hour)
-	f.onAll("lock:"+key, l, f.all()...)
+	f.onAll("lock:"+key, l)
 	w := f.wait(r, key, ttl)
 	f.queued("lock:"+key, 1, 0, 1)
 	f.eventually("it listens", func() bool { return slices.Equal(f.listeners(), []int{1, 1, 0}) })
@@ -120,8 +119,7 @@ func TestRealAcquireWithoutTheRightsToQueueOnOneNode(t *testing.T) {
 	assert.LessOrEqual(t, total(said, "set")+total(said, "try"), tries+2*len(said), "it was woken")
 	assert.Equal(t, 1, log.Says(refusesToQueue))
 	assert.Equal(t, 1, log.Says("node="+f.servers[2].Addr()))
-	f.gone("lock:"+key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean("lock:" + key)
 }
 
 // Without any one of the rights a waiter still gets the lock. If the log reports it, it does so
@@ -141,7 +139,7 @@ func TestRealAcquireWithoutOneOfTheRightsToWake(t *testing.T) {
 			r, log := f.permitted(name, nil)
 			holder, _ := f.permitted(name, nil)
 			l := f.acquire(holder, key, time.Hour)
-			f.onAll("lock:"+key, l, f.all()...)
+			f.onAll("lock:"+key, l)
 			w := f.wait(r, key, time.Second)
 			switch {
 			case lacking == "+ping":
@@ -156,7 +154,7 @@ func TestRealAcquireWithoutOneOfTheRightsToWake(t *testing.T) {
 			for _, s := range f.servers {
 				assert.LessOrEqual(t, log.Says("node="+s.Addr()), 1)
 			}
-			f.gone("lock:"+key, f.all()...)
+			f.gone("lock:" + key)
 		})
 	}
 }
@@ -168,9 +166,9 @@ func TestRealReleaseWithoutTheRightsToQueue(t *testing.T) {
 	r, _ := f.permitted("waker", nil)
 	holder, _ := f.permitted("locker", nil)
 	l := f.acquire(holder, key, time.Hour)
-	f.onAll("lock:"+key, l, f.all()...)
+	f.onAll("lock:"+key, l)
 	w := f.wait(r, key, ttl)
-	f.queued("lock:"+key, 1, f.all()...)
+	f.queued("lock:"+key, 1)
 	require.NoError(t, f.release(l))
 	require.NoError(t, f.release(w.got()))
 }

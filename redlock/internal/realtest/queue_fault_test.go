@@ -16,13 +16,10 @@ import (
 func TestRealAcquireWaitsThroughAScriptFlush(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(5, redlock.Config{})
-	l := f.acquire(all[0], key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(all[0], key)
 	f.flushScripts()
 	line := f.line(key, ttl, all[1:]...)
-	for i, w := range line {
-		f.heard(all[i+1], w)
-	}
+	f.heard(key)
 	f.flushScripts()
 	require.NoError(t, f.release(l))
 	for _, w := range line {
@@ -30,23 +27,16 @@ func TestRealAcquireWaitsThroughAScriptFlush(t *testing.T) {
 		f.flushScripts()
 		require.NoError(t, f.release(l))
 	}
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(key)
 }
 
 // The scripts are lost at any moment of a contended run.
 func TestRealAcquireUnderContentionAndScriptFlushes(t *testing.T) {
-	const redlocks, times = 6, 20
 	f := startFleet(t, 3)
 	var shared resource
-	done := make(chan error, redlocks)
-	for _, r := range f.redlocks(redlocks, redlock.Config{}) {
-		go func() { done <- shared.use(f, r, times) }()
-	}
-	f.flushUntil(done, redlocks)
-	assert.Equal(t, redlocks*times, shared.uses)
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.flushUntilDone(f.contend(&shared, 20, f.redlocks(6, redlock.Config{})...))
+	assert.Equal(t, 6*20, shared.uses)
+	f.clean(key)
 }
 
 // Connections of subscriptions are broken at the moment in which the lock is released. Every waiter
@@ -58,22 +48,17 @@ func TestRealAcquireWhenSubscriptionsBreakDuringTheRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := startFleet(t, 5)
 			all := f.redlocks(4, redlock.Config{})
-			l := f.acquire(all[0], key, time.Hour)
-			f.onAll(key, l, f.all()...)
+			l := f.hold(all[0], key)
 			line := f.line(key, ttl, all[1:]...)
-			for i, w := range line {
-				f.heard(all[i+1], w)
-			}
+			f.heard(key)
 			for _, i := range which {
 				killed, err := f.admin[i].ClientKillByFilter(f.ctx, "TYPE", "pubsub").Result()
 				require.NoError(t, err)
 				require.EqualValues(t, len(line), killed)
 			}
 			require.NoError(t, f.release(l))
-			order := f.takeTurns(line)
-			assert.Len(t, order, len(line))
-			f.gone(key, f.all()...)
-			f.nobodyWaits(f.all()...)
+			f.takeTurns(line)
+			f.clean(key)
 		})
 	}
 }
@@ -85,24 +70,23 @@ func TestRealAcquireRestoresBrokenSubscriptions(t *testing.T) {
 	clients := f.clients()
 	said := overhear(key, clients)
 	r := f.redlockOf(clients, redlock.Config{})
-	l := f.acquire(f.redlock(redlock.Config{}), key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(f.redlock(redlock.Config{}), key)
 	f.listening(r)
 	w := f.line(key, ttl, r)[0]
-	f.heard(r, w)
+	f.heard(key)
 	for i, a := range f.admin {
 		stood := said[i].count("enqueue")
 		require.NoError(t, a.ClientKillByFilter(f.ctx, "TYPE", "pubsub").Err())
 		f.eventually("it has asked for its place again", func() bool { return said[i].count("enqueue") > stood })
 	}
-	f.heard(r, w)
+	f.heard(key)
 	assert.Zero(t, total(said, "try"))
 	require.NoError(t, f.release(l))
 	require.NoError(t, f.release(w.got()))
 	for i, s := range said {
 		assert.LessOrEqual(t, s.count("try"), 2, "it was woken, master %d", i)
 	}
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 }
 
 // The first in the queue has died without closing its connections, which nobody reads. The next
@@ -112,12 +96,9 @@ func TestRealAcquireBehindAFrozenWaiter(t *testing.T) {
 	links := f.links()
 	dead := f.redlockOf(f.through(links), redlock.Config{})
 	all := f.redlocks(3, redlock.Config{})
-	l := f.acquire(all[0], key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(all[0], key)
 	line := f.line(key, ttl, dead, all[1], all[2])
-	for i, r := range []*redlock.Redlock{dead, all[1], all[2]} {
-		f.heard(r, line[i])
-	}
+	f.heard(key)
 	for _, link := range links {
 		link.Stall()
 	}
@@ -135,8 +116,7 @@ func TestRealAcquireBehindAFrozenWaiter(t *testing.T) {
 		link.Resume()
 	}
 	require.NoError(t, f.release(line[0].got()))
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(key)
 }
 
 // A waiter is gone, and its connections ended. It has no subscription, and is skipped at once.
@@ -145,10 +125,9 @@ func TestRealAcquireBehindAWaiterThatIsGone(t *testing.T) {
 	links := f.links()
 	dead := f.redlockOf(f.through(links), redlock.Config{})
 	all := f.redlocks(2, redlock.Config{})
-	l := f.acquire(all[0], key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(all[0], key)
 	line := f.line(key, ttl, dead, all[1])
-	f.heard(all[1], line[1])
+	f.heard(key)
 	for _, link := range links {
 		link.Refuse()
 		link.Break()
@@ -156,18 +135,17 @@ func TestRealAcquireBehindAWaiterThatIsGone(t *testing.T) {
 	for i := range f.all() {
 		f.eventually("the master knows", func() bool { return f.listeners()[i] == 1 })
 	}
-	f.queued(key, 2, f.all()...)
+	f.queued(key, 2)
 	require.NoError(t, f.release(l))
 	next := line[1].got()
-	f.queued(key, 0, f.all()...)
+	f.queued(key, 0)
 	require.False(t, line[0].over())
 	require.NoError(t, f.release(next))
 	for _, link := range links {
 		require.NoError(t, link.Accept())
 	}
 	require.NoError(t, f.release(line[0].got()))
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(key)
 }
 
 // Masters die, come back empty and lose their memory while several clients wait. All of them get
@@ -189,12 +167,9 @@ func TestRealAcquireWaitsWhileMastersFail(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %s", name, when), func(t *testing.T) {
 				f := startFleet(t, 5)
 				all := f.redlocks(5, redlock.Config{})
-				l := f.acquire(all[0], key, time.Hour)
-				f.onAll(key, l, f.all()...)
+				l := f.hold(all[0], key)
 				line := f.line(key, ttl, all[1:]...)
-				for i, w := range line {
-					f.heard(all[i+1], w)
-				}
+				f.heard(key)
 				living := []int{0, 2, 3}
 				if held {
 					fail(f, 1, 4)
@@ -206,12 +181,11 @@ func TestRealAcquireWaitsWhileMastersFail(t *testing.T) {
 					fail(f, 1, 4)
 					require.NoError(t, <-released)
 				}
-				assert.Len(t, f.takeTurns(line), len(line))
+				f.takeTurns(line)
 				if name != "killed" {
 					living = f.all()
 				}
-				f.gone(key, living...)
-				f.nobodyWaits(living...)
+				f.clean(key, living...)
 			})
 		}
 	}
@@ -221,16 +195,14 @@ func TestRealAcquireWaitsWhileMastersFail(t *testing.T) {
 func TestRealAcquireWaitsWhileAMajorityIsFlushed(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(4, redlock.Config{})
-	l := f.acquire(all[0], key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(all[0], key)
 	line := f.line(key, ttl, all[1:]...)
 	for _, i := range []int{0, 2} {
 		require.NoError(t, f.admin[i].FlushAll(f.ctx).Err())
 	}
-	assert.Len(t, f.takeTurns(line), len(line))
+	f.takeTurns(line)
 	require.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(key)
 }
 
 // A node that hangs for all waiters delays none of them.
@@ -245,8 +217,7 @@ func TestRealAcquireWaitsWhileANodeHangs(t *testing.T) {
 				clients, stop, goOn = append(clients, c), append(stop, hang), append(goOn, resume)
 			}
 			holder := f.redlock(redlock.Config{})
-			l := f.acquire(holder, key, time.Hour)
-			f.onAll(key, l, f.all()...)
+			l := f.hold(holder, key)
 			var all []*redlock.Redlock
 			for _, c := range clients {
 				all = append(all, f.redlockOf(c, redlock.Config{NodeTimeout: time.Second}))
@@ -260,10 +231,9 @@ func TestRealAcquireWaitsWhileANodeHangs(t *testing.T) {
 			t.Cleanup(func() { each(goOn) })
 			each(stop)
 			require.NoError(t, f.release(l))
-			assert.Len(t, f.takeTurns(line), len(line))
+			f.takeTurns(line)
 			each(goOn)
-			f.gone(key, f.all()...)
-			f.nobodyWaits(f.all()...)
+			f.clean(key)
 		})
 	}
 }

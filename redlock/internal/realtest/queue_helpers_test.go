@@ -70,7 +70,6 @@ func total(all []*spoken, what string) (n int) {
 // waiting is an Acquire under way.
 type waiting struct {
 	f      *fleet
-	key    string
 	cancel context.CancelFunc
 	done   chan struct{}
 	lock   *redlock.Lock
@@ -80,7 +79,7 @@ type waiting struct {
 // wait begins to acquire a key that is held. The lock is released by the test, or by Close.
 func (f *fleet) wait(r *redlock.Redlock, key string, ttl time.Duration) *waiting {
 	ctx, cancel := context.WithCancel(f.ctx)
-	w := &waiting{f: f, key: key, cancel: cancel, done: make(chan struct{})}
+	w := &waiting{f: f, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
 		w.lock, w.err = r.Acquire(ctx, key, ttl)
@@ -115,9 +114,9 @@ func flagKey(name string) string { return slot.Sibling("redlock:queued:", name) 
 const tickets = "100000000000000"
 
 // queued waits until so many clients are in the queue for a name on each of the masters.
-func (f *fleet) queued(name string, n int64, of ...int) {
+func (f *fleet) queued(name string, n int64, masters ...int) {
 	f.Helper()
-	for _, i := range of {
+	for _, i := range f.of(masters) {
 		f.eventually(fmt.Sprintf("master %d has %d in the queue for %s", i, n, name), func() bool {
 			return f.admin[i].ZCount(f.ctx, queueKey(name), tickets, "+inf").Val() == n
 		})
@@ -130,7 +129,7 @@ func (f *fleet) line(key string, ttl time.Duration, all ...*redlock.Redlock) (li
 	f.Helper()
 	for i, r := range all {
 		line = append(line, f.wait(r, key, ttl))
-		f.queued(key, int64(i)+1, f.all()...)
+		f.queued(key, int64(i)+1)
 	}
 	return line
 }
@@ -171,14 +170,21 @@ func (f *fleet) takeTurns(line []*waiting) (order []int) {
 }
 
 // nobodyWaits waits until the masters have no queue and no queue's flag.
-func (f *fleet) nobodyWaits(of ...int) {
+func (f *fleet) nobodyWaits(masters ...int) {
 	f.Helper()
-	for _, i := range of {
+	for _, i := range f.of(masters) {
 		f.eventually(fmt.Sprintf("master %d has no queue", i), func() bool {
 			left, err := f.admin[i].Keys(f.ctx, "redlock:queue*").Result()
 			return err == nil && len(left) == 0
 		})
 	}
+}
+
+// clean waits until the masters have neither the key nor a queue.
+func (f *fleet) clean(key string, masters ...int) {
+	f.Helper()
+	f.gone(key, masters...)
+	f.nobodyWaits(masters...)
 }
 
 // listeners returns how many connections of each master wait for messages.
@@ -198,26 +204,25 @@ func (f *fleet) listening(all ...*redlock.Redlock) {
 	f.Helper()
 	const key = "held for ears"
 	holder := f.redlock(redlock.Config{})
-	l := f.acquire(holder, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(holder, key)
 	for _, r := range all {
 		w := f.wait(r, key, ttl)
-		f.queued(key, 1, f.all()...) // this may be true twice, so:
-		f.heard(r, w)
+		f.queued(key, 1) // this may be true twice, so:
+		f.heard(key)
 		w.cancel()
 		<-w.done
-		f.queued(key, 0, f.all()...)
+		f.queued(key, 0)
 	}
 	require.NoError(f, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 }
 
-// heard waits until every waiter for the key has a subscription on all masters.
-func (f *fleet) heard(r *redlock.Redlock, w *waiting) {
+// heard waits until every waiter for a key has a subscription on all masters.
+func (f *fleet) heard(name string) {
 	f.Helper()
 	for i, a := range f.admin {
-		f.eventually(fmt.Sprintf("it listens to master %d", i), func() bool {
-			for _, who := range a.ZRangeArgs(f.ctx, redis.ZRangeArgs{Key: queueKey(w.key), ByScore: true, Start: tickets, Stop: "+inf"}).Val() {
+		f.eventually(fmt.Sprintf("all hear master %d", i), func() bool {
+			for _, who := range a.ZRangeArgs(f.ctx, redis.ZRangeArgs{Key: queueKey(name), ByScore: true, Start: tickets, Stop: "+inf"}).Val() {
 				channel, _, _ := strings.Cut(who, " ")
 				channel = "redlock:wake:" + channel
 				if a.PubSubNumSub(f.ctx, channel).Val()[channel] == 0 {

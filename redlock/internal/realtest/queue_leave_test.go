@@ -21,62 +21,58 @@ import (
 func TestRealAcquireCancelledLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 5)
 	all := f.redlocks(5, redlock.Config{})
-	l := f.acquire(all[0], key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(all[0], key)
 	line := f.line(key, ttl, all[1:]...)
 	for left, i := range []int{1, 0, 3} { // in the middle, the first, the last
 		line[i].cancel()
 		<-line[i].done
 		require.ErrorIs(t, line[i].err, context.Canceled)
 		require.ErrorIs(t, line[i].err, redlock.ErrHeld)
-		f.queued(key, int64(3-left), f.all()...)
-		assert.Equal(t, f.all(), f.has(flagKey(key), f.all()...))
+		f.queued(key, int64(3-left))
+		assert.Equal(t, f.all(), f.has(flagKey(key)))
 	}
 	line[2].cancel()
 	<-line[2].done
-	f.nobodyWaits(f.all()...)
-	f.onAll(key, l, f.all()...)
+	f.nobodyWaits()
+	f.onAll(key, l)
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 }
 
 // A context that ends at any moment of a wait leaves nothing behind.
 func TestRealAcquireCancelledAtAnyMomentLeavesNothing(t *testing.T) {
 	f := startFleet(t, 3)
 	holder, r := f.redlock(redlock.Config{}), f.redlock(redlock.Config{})
-	l := f.acquire(holder, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(holder, key)
 	for d := range 60 {
 		ctx, cancel := context.WithTimeout(f.ctx, time.Duration(d)*250*time.Microsecond)
 		_, err := r.Acquire(ctx, key, ttl)
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
-	f.nobodyWaits(f.all()...)
-	f.onAll(key, l, f.all()...)
+	f.nobodyWaits()
+	f.onAll(key, l)
 	require.NoError(t, f.release(l))
 	f.takeTurns([]*waiting{f.wait(r, key, ttl), f.wait(holder, key, ttl)})
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(key)
 }
 
 // Close of a Redlock that waits ends the wait and leaves the queue. It also ends the subscriptions.
 func TestRealCloseLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 3)
 	holder := f.redlock(redlock.Config{})
-	l := f.acquire(holder, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(holder, key)
 	r, err := redlock.New(f.clients(), redlock.Config{NodeTimeout: patience})
 	require.NoError(t, err)
 	w := f.wait(r, key, ttl)
-	f.queued(key, 1, f.all()...)
+	f.queued(key, 1)
 	f.eventually("it listens", func() bool { return slices.Equal(f.listeners(), []int{1, 1, 1}) })
 	require.NoError(t, r.Close())
 	<-w.done
 	require.ErrorIs(t, w.err, redlock.ErrClosed)
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 	f.eventually("nobody listens", func() bool { return slices.Equal(f.listeners(), []int{0, 0, 0}) })
-	f.onAll(key, l, f.all()...)
+	f.onAll(key, l)
 	require.NoError(t, f.release(l))
 }
 
@@ -84,17 +80,15 @@ func TestRealCloseLeavesTheQueue(t *testing.T) {
 func TestRealAcquireByALocalQueueHasOneQueueEntry(t *testing.T) {
 	f := startFleet(t, 3)
 	all := f.redlocks(3, redlock.Config{})
-	l := f.acquire(all[0], key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(all[0], key)
 	var line []*waiting
 	for range 4 {
 		line = append(line, f.wait(all[1], key, ttl), f.wait(all[2], key, ttl))
 	}
-	f.queued(key, 2, f.all()...)
+	f.queued(key, 2)
 	require.NoError(t, f.release(l))
-	assert.Len(t, f.takeTurns(line), len(line))
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.takeTurns(line)
+	f.clean(key)
 }
 
 // standsIn adds an entry with a subscription to the queue for a key, and returns the messages to
@@ -125,7 +119,7 @@ func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrHeld)
 	assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
 	assert.Contains(t, fmt.Sprint(err), "has others waiting for it")
-	f.gone(key, f.all()...)
+	f.gone(key)
 	woken := 0
 	f.eventually("a majority has woken him", func() bool {
 		for _, c := range said {
@@ -142,14 +136,13 @@ func TestRealAcquireFairKeepsNewcomersBehind(t *testing.T) {
 	l, err := unfair.TryAcquire(f.ctx, key, ttl)
 	require.NoError(t, err)
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
+	f.gone(key)
 
 	// The woken client does not come, and so loses its queue entry.
 	l, err = fair.Acquire(f.ctx, key, ttl)
 	require.NoError(t, err)
 	require.NoError(t, f.release(l))
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(key)
 
 	// A minority's queue does not matter.
 	f.standsIn(key, 1)
@@ -186,8 +179,7 @@ func TestRealAcquireTokensGrowInTheQueue(t *testing.T) {
 			}
 			require.NoError(t, g.Wait())
 			assert.EqualValues(t, clients*times, book.served.Load())
-			f.gone(key, f.all()...)
-			f.nobodyWaits(f.all()...)
+			f.clean(key)
 		})
 	}
 }
@@ -199,40 +191,36 @@ func TestRealAcquireWaitsWithTheGuard(t *testing.T) {
 	all := f.redlocks(4, realGuarded)
 	w := f.wait(all[0], key, realGuard) // the servers are new
 	l := w.got()
-	f.onAll(key, l, f.all()...)
+	f.onAll(key, l)
 	line := f.line(key, realGuard, all[1:]...)
-	for i, w := range line {
-		f.heard(all[i+1], w)
-	}
+	f.heard(key)
 	if err := f.release(l); !errors.Is(err, redlock.ErrExpired) { // a slow machine
 		require.NoError(t, err)
 	}
-	assert.Len(t, f.takeTurns(line), len(line))
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.takeTurns(line)
+	f.clean(key)
 }
 
 // Close ends the waits of a whole local queue. The last of them leaves the queue.
 func TestRealCloseOfALocalQueueLeavesTheQueue(t *testing.T) {
 	f := startFleet(t, 3)
 	holder := f.redlock(redlock.Config{})
-	l := f.acquire(holder, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(holder, key)
 	r, err := redlock.New(f.clients(), redlock.Config{NodeTimeout: patience})
 	require.NoError(t, err)
 	var waits []*waiting
 	for range 3 { // one in the queue, two behind it
 		waits = append(waits, f.wait(r, key, ttl))
 	}
-	f.queued(key, 1, f.all()...)
+	f.queued(key, 1)
 	f.eventually("it listens", func() bool { return slices.Equal(f.listeners(), []int{1, 1, 1}) })
 	require.NoError(t, r.Close())
 	for _, w := range waits {
 		<-w.done
 		require.ErrorIs(t, w.err, redlock.ErrClosed)
 	}
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 	f.eventually("nobody listens", func() bool { return slices.Equal(f.listeners(), []int{0, 0, 0}) })
-	f.onAll(key, l, f.all()...)
+	f.onAll(key, l)
 	require.NoError(t, f.release(l))
 }

@@ -23,11 +23,10 @@ func TestRealReleaseWakes(t *testing.T) {
 
 	woken := 0
 	for range 3 {
-		l := f.acquire(holder, key, time.Hour)
-		f.onAll(key, l, f.all()...)
+		l := f.hold(holder, key)
 		sets, tries, looks := total(said, "set"), total(said, "try"), total(said, "enqueue")
 		w := f.wait(r, key, ttl)
-		f.queued(key, 1, f.all()...)
+		f.queued(key, 1)
 		f.eventually("it looks by itself", func() bool { return total(said, "enqueue") > looks+len(said) })
 		assert.Equal(t, tries, total(said, "try"), "that is no attempt")
 		require.False(t, w.over())
@@ -43,8 +42,7 @@ func TestRealReleaseWakes(t *testing.T) {
 		assert.LessOrEqual(t, tries, 2*len(said), "when it was woken, and where that was too early again")
 		assert.LessOrEqual(t, total(said, "set")-sets, len(said))
 		require.NoError(t, f.release(l))
-		f.gone(key, f.all()...)
-		f.nobodyWaits(f.all()...)
+		f.clean(key)
 	}
 	assert.Positive(t, woken, "it need not look again")
 }
@@ -55,11 +53,10 @@ func TestRealReleaseWakesTheFirstWaitOfAll(t *testing.T) {
 	all := f.redlocks(2, redlock.Config{})
 	l := f.acquire(all[0], key, time.Hour)
 	line := f.line(key, ttl, all[1])
-	f.heard(all[1], line[0])
+	f.heard(key)
 	require.NoError(t, f.release(l))
 	require.NoError(t, f.release(line[0].got()))
-	f.nobodyWaits(f.all()...)
-	f.gone(key, f.all()...)
+	f.clean(key)
 }
 
 // First come, first served, even among clients that do not know each other.
@@ -68,13 +65,11 @@ func TestRealAcquireFirstComeFirstServed(t *testing.T) {
 	all := f.redlocks(7, redlock.Config{})
 	f.listening(all[1:]...)
 	for round := range 3 {
-		l := f.acquire(all[0], key, time.Hour)
-		f.onAll(key, l, f.all()...)
+		l := f.hold(all[0], key)
 		line := f.line(key, ttl, all[1:]...)
 		require.NoError(t, f.release(l))
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, f.takeTurns(line), "round %d", round)
-		f.nobodyWaits(f.all()...)
-		f.gone(key, f.all()...)
+		f.clean(key)
 	}
 }
 
@@ -87,14 +82,14 @@ func TestRealAcquireAfterTheHolderDies(t *testing.T) {
 	r := f.redlockOf(clients, redlock.Config{})
 	f.listening(r)
 	l := f.acquire(holder, key, 4*time.Second)
-	f.onAll(key, l, f.all()...)
+	f.onAll(key, l)
 	w := f.wait(r, key, ttl)
-	f.queued(key, 1, f.all()...)
+	f.queued(key, 1)
 	mine := w.got()
 	assert.LessOrEqual(t, total(said, "enqueue"), len(said)+2, "the third look was not needed")
 	require.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 	require.NoError(t, f.release(mine))
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 }
 
 // Several clients are in the queue, and each holds the lock until it expires.
@@ -106,8 +101,7 @@ func TestRealAcquireAfterEveryHolderDies(t *testing.T) {
 	for _, w := range line {
 		w.got() // the holder sends nothing more
 	}
-	f.gone(key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(key)
 }
 
 // A client of another library deletes the key, which wakes nobody. A waiter finds out by itself,
@@ -121,12 +115,12 @@ func TestRealAcquireFindsAKeyThatAForeignClientDeleted(t *testing.T) {
 				require.NoError(t, a.Set(f.ctx, key, "somebody else's", time.Hour).Err())
 			}
 			line := f.line(key, ttl, r)
-			f.heard(r, line[0])
+			f.heard(key)
 			for _, i := range which {
 				require.NoError(t, f.admin[i].Del(f.ctx, key).Err())
 			}
 			require.NoError(t, f.release(line[0].got()))
-			f.nobodyWaits(f.all()...)
+			f.nobodyWaits()
 		})
 	}
 }
@@ -146,17 +140,16 @@ func TestRealAcquireQueuesForStrangeKeys(t *testing.T) {
 			}
 			for i, k := range keys {
 				l := f.acquire(all[0], k, time.Hour)
-				f.onAll(prefix+k, l, f.all()...)
+				f.onAll(prefix+k, l)
 				w := f.wait(all[1], k, ttl)
-				f.queued(prefix+k, 1, f.all()...)
+				f.queued(prefix+k, 1)
 				if i == 0 {
-					f.heard(all[1], &waiting{f: f, key: prefix + k})
+					f.heard(prefix + k)
 				}
-				assert.Equal(t, f.all(), f.has(flagKey(prefix+k), f.all()...), k)
+				assert.Equal(t, f.all(), f.has(flagKey(prefix+k)), k)
 				require.NoError(t, f.release(l))
 				require.NoError(t, f.release(w.got()))
-				f.nobodyWaits(f.all()...)
-				f.gone(prefix+k, f.all()...)
+				f.clean(prefix + k)
 			}
 			// A waiter that is not woken would look at all nodes once more for each key.
 			assert.LessOrEqual(t, total(said, "enqueue"), 2*len(keys)*len(said))
@@ -179,7 +172,7 @@ func TestRealAcquireOfManyKeysAtOnce(t *testing.T) {
 		waits = append(waits, f.wait(r, fmt.Sprint(i), ttl))
 	}
 	for i := range keys {
-		f.queued(fmt.Sprint(i), 1, f.all()...)
+		f.queued(fmt.Sprint(i), 1)
 	}
 	for i := keys - 1; i >= 0; i -= 2 {
 		require.NoError(t, f.release(locks[i]))
@@ -192,5 +185,5 @@ func TestRealAcquireOfManyKeysAtOnce(t *testing.T) {
 	for i := 0; i < keys; i += 2 {
 		require.NoError(t, f.release(waits[i].got()))
 	}
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 }

@@ -18,18 +18,17 @@ import (
 func (f *fleet) wakes(holder, r *redlock.Redlock, prefix string, said []*spoken) (woken bool) {
 	f.Helper()
 	l := f.acquire(holder, key, time.Hour)
-	f.onAll(prefix+key, l, f.all()...)
+	f.onAll(prefix+key, l)
 	w := f.wait(r, key, ttl)
-	f.queued(prefix+key, 1, f.all()...)
-	f.heard(r, &waiting{f: f, key: prefix + key})
+	f.queued(prefix+key, 1)
+	f.heard(prefix + key)
 	tries, looks := total(said, "try"), total(said, "enqueue")
 	require.NoError(f, f.release(l))
 	l = w.got()
 	woken = total(said, "enqueue") == looks
 	assert.LessOrEqual(f, total(said, "try"), tries+2*len(said), "it does not poll")
 	require.NoError(f, f.release(l))
-	f.gone(prefix+key, f.all()...)
-	f.nobodyWaits(f.all()...)
+	f.clean(prefix + key)
 	return woken
 }
 
@@ -94,16 +93,12 @@ func TestRealReleaseWakesARedlockOfOpen(t *testing.T) {
 				}
 			}
 			all := []*redlock.Redlock{f.open(way.suffix, redlock.Config{}), f.open(way.suffix, redlock.Config{}), f.open(way.suffix, redlock.Config{})}
-			l := f.acquire(all[0], key, time.Hour)
-			f.onAll(key, l, f.all()...)
+			l := f.hold(all[0], key)
 			line := f.line(key, ttl, all[1:]...)
-			for i, w := range line {
-				f.heard(all[i+1], w)
-			}
+			f.heard(key)
 			require.NoError(t, f.release(l))
-			assert.Len(t, f.takeTurns(line), len(line))
-			f.gone(key, f.all()...)
-			f.nobodyWaits(f.all()...)
+			f.takeTurns(line)
+			f.clean(key)
 		})
 	}
 }
@@ -113,11 +108,10 @@ func TestRealAcquireSharesTheOnlyConnectionWhileItWaits(t *testing.T) {
 	f := startFleet(t, 3)
 	clients := f.clients(func(o *redis.Options) { o.PoolSize = 1 })
 	holder, r := f.redlock(redlock.Config{}), f.redlockOf(clients, redlock.Config{})
-	l := f.acquire(holder, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(holder, key)
 	w := f.wait(r, key, ttl)
-	f.queued(key, 1, f.all()...)
-	f.heard(r, w)
+	f.queued(key, 1)
+	f.heard(key)
 	for range 50 {
 		for _, c := range clients {
 			require.NoError(t, c.Ping(f.ctx).Err())
@@ -125,7 +119,7 @@ func TestRealAcquireSharesTheOnlyConnectionWhileItWaits(t *testing.T) {
 	}
 	require.NoError(t, f.release(l))
 	require.NoError(t, f.release(w.got()))
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 }
 
 // One node is a master under a Sentinel, which fails over while several clients wait. The other
@@ -146,21 +140,19 @@ func TestRealAcquireWaitsWhileASentinelFailsOver(t *testing.T) {
 			all := []*redlock.Redlock{managed(), managed(), managed(), managed()}
 			old, err := s.Master()
 			require.NoError(t, err)
-			l := f.acquire(all[0], key, time.Hour)
-			f.onAll(key, l, f.all()...)
+			l := f.hold(all[0], key)
 			line := f.line(key, ttl, all[1:3]...)
 			require.NoError(t, fail(f, s, old))
 			line = append(line, f.wait(all[3], key, ttl))
-			f.queued(key, 3, f.all()...)
+			f.queued(key, 3)
 			require.NoError(t, f.release(l))
-			assert.Len(t, f.takeTurns(line), len(line))
+			f.takeTurns(line)
 
 			promoted, err := s.Master()
 			require.NoError(t, err)
 			require.NotEqual(t, old.Addr(), promoted.Addr())
 			f.allGrantAgain(all[0], "after")
-			f.gone(key, f.all()...)
-			f.nobodyWaits(f.all()...)
+			f.clean(key)
 			client := promoted.Client()
 			f.eventually("nothing is left on the promoted one", func() bool {
 				left, err := client.Keys(f.ctx, "redlock:queue*").Result()

@@ -109,7 +109,7 @@ func TestRealAcquireSubscribesOncePerNode(t *testing.T) {
 		waits = append(waits, f.wait(r, fmt.Sprint(i), time.Minute))
 	}
 	for i := range keys {
-		f.queued(fmt.Sprint(i), 1, f.all()...)
+		f.queued(fmt.Sprint(i), 1)
 	}
 	one, none := []int{1, 1, 1}, []int{0, 0, 0}
 	f.eventually("it listens", func() bool { return slices.Equal(f.listeners(), one) })
@@ -135,17 +135,16 @@ func TestRealAcquireSubscribesOncePerNode(t *testing.T) {
 	assert.Equal(t, ids, f.listenerIDs())
 	require.NoError(t, f.release(locks[keys-1]))
 	require.NoError(t, f.release(last.got()))
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 	assert.Equal(t, ids, f.listenerIDs(), "it is kept for a while")
 	f.eventually("it is given up", func() bool { return slices.Equal(f.listeners(), none) })
 
-	l := f.acquire(holder, key, time.Hour)
-	f.onAll(key, l, f.all()...)
+	l := f.hold(holder, key)
 	w := f.wait(r, key, ttl)
-	f.queued(key, 1, f.all()...)
-	f.heard(r, w)
+	f.queued(key, 1)
+	f.heard(key)
 	assert.Equal(t, one, f.listeners())
 	require.NoError(t, f.release(l))
 	require.NoError(t, f.release(w.got()))
-	f.nobodyWaits(f.all()...)
+	f.nobodyWaits()
 }

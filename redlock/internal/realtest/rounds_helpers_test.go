@@ -121,5 +121,5 @@ func (f *fleet) connect(r *redlock.Redlock) {
 		}
 		return err == nil && granted(f.rounds.of("acquire", key)[n])
 	})
-	f.gone(key, f.all()...)
+	f.gone(key)
 }

@@ -1,6 +1,7 @@
 package realtest_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 	"github.com/quorumlock/redlock/redlock"
@@ -37,7 +39,7 @@ func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		f.flushScripts()
 		require.NoError(t, f.release(l))
-		f.gone(key, f.all()...)
+		f.gone(key)
 	}
 	for i := range f.servers {
 		assert.Positive(t, f.calls(i, "eval"), "it went whole when the hash was not known")
@@ -48,28 +50,23 @@ func TestRealReleaseAfterAScriptFlush(t *testing.T) {
 func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 	f := startFleet(t, 3)
 	r := f.redlock(redlock.Config{})
-	done := make(chan error)
-	const callers = 32
-	for i := range callers {
-		go func() {
+	var g errgroup.Group
+	for i := range 32 {
+		g.Go(func() error {
 			name := string(rune('A' + i))
 			for range 20 {
 				l, err := r.TryAcquire(f.ctx, name, ttl)
-				if err == nil {
-					err = l.Extend(f.ctx, ttl)
-				}
-				if err == nil {
-					err = l.Release(f.ctx)
-				}
 				if err != nil {
-					done <- err
-					return
+					return err
+				}
+				if err := errors.Join(l.Extend(f.ctx, ttl), l.Release(f.ctx)); err != nil {
+					return err
 				}
 			}
-			done <- nil
-		}()
+			return nil
+		})
 	}
-	f.flushUntil(done, callers)
+	f.flushUntilDone(&g)
 	for i := range f.servers {
 		f.eventually("no key is left", func() bool { return f.admin[i].DBSize(f.ctx).Val() == 0 })
 	}
@@ -80,8 +77,7 @@ func TestRealAcquireUnderLoadAndScriptFlushes(t *testing.T) {
 func TestRealReleaseOnBusyNodes(t *testing.T) {
 	f := startFleet(t, 3, redisserver.Config("busy-reply-threshold 1"))
 	r := f.redlock(redlock.Config{})
-	l := f.acquire(r, "held", time.Hour)
-	f.onAll("held", l, f.all()...)
+	l := f.hold(r, "held")
 	loops := make(chan error, 2)
 	for i := range 2 {
 		go func() { loops <- f.admin[i].Eval(f.ctx, "while true do end", nil).Err() }()
@@ -105,17 +101,20 @@ func TestRealReleaseOnBusyNodes(t *testing.T) {
 	for range 2 {
 		assert.ErrorContains(t, <-loops, "killed")
 	}
-	f.gone(key, f.all()...)
-	f.gone("held", f.all()...)
+	f.gone(key)
+	f.gone("held")
 }
 
-// flushUntil makes the servers lose their scripts again and again, until so many callers are done.
-func (f *fleet) flushUntil(done <-chan error, left int) {
-	for left > 0 {
+// flushUntilDone makes the servers lose their scripts again and again, until g is done.
+func (f *fleet) flushUntilDone(g *errgroup.Group) {
+	f.Helper()
+	done := make(chan error, 1)
+	go func() { done <- g.Wait() }()
+	for {
 		select {
 		case err := <-done:
-			left--
-			assert.NoError(f, err)
+			require.NoError(f, err)
+			return
 		default:
 			f.flushScripts()
 		}

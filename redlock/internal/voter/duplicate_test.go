@@ -32,65 +32,65 @@ var eachWay = map[string]redlock.Config{
 	"guard and fencing": {RestartGuard: ttl, Fencing: true},
 }
 
-// While the lanes rest, one node's address starts to lead to another node's server, and the third
-// node dies. One server of three is no majority.
-func TestDuplicateAppearsWhileTheLaneRestsBeforeAcquire(t *testing.T) {
-	for name, cfg := range everyAcquisition {
+// eachMoving calls f for each configuration with n masters, and with a Redlock on three addresses
+// that lead to the first of them.
+func eachMoving(t *testing.T, n int, configs map[string]redlock.Config, f func(b *virtual.Bed, r *redlock.Redlock, addrs []*virtual.Movable)) {
+	t.Helper()
+	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {
-			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+			virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) {
 				r, addrs := b.Moving(cfg, 3)
-				l := b.Take(r)
-				b.Settle()
-				b.Release(l)
-				time.Sleep(2500 * time.Millisecond)
-				addrs[0].Moves(b.Masters.Master(1), 0)
-				b.Masters.Kill(2)
-				for range 2 {
-					_, err := r.TryAcquire(ctx, key, ttl)
-					require.ErrorIs(b, err, redlock.ErrDuplicateNode)
-					b.Settle()
-					assert.Empty(b, b.Has(key))
-				}
+				f(b, r, addrs)
 			})
 		})
 	}
 }
 
+// While the lanes rest, one node's address starts to lead to another node's server, and the third
+// node dies. One server of three is no majority.
+func TestDuplicateAppearsWhileTheLaneRestsBeforeAcquire(t *testing.T) {
+	eachMoving(t, 3, everyAcquisition, func(b *virtual.Bed, r *redlock.Redlock, addrs []*virtual.Movable) {
+		b.Cycle(r)
+		time.Sleep(2500 * time.Millisecond)
+		addrs[0].Moves(b.Masters.Master(1), 0)
+		b.Masters.Kill(2)
+		for range 2 {
+			_, err := r.TryAcquire(ctx, key, ttl)
+			require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+			b.Settle()
+			assert.Empty(b, b.Has(key))
+		}
+	})
+}
+
 // A server that is too busy to identify itself, and grants right after, may be another node's
 // server.
 func TestDuplicateIsSuspectedOfAServerTooBusyForInfo(t *testing.T) {
-	for name, cfg := range everyAcquisition {
-		t.Run(name, func(t *testing.T) {
-			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-				r, addrs := b.Moving(cfg, 3)
-				l := b.Take(r)
-				b.Settle()
-				b.Release(l)
-				time.Sleep(2500 * time.Millisecond)
-				var asked atomic.Int32
-				b.Masters.Master(1).Miniredis().Server().SetPreHook(func(p *server.Peer, command string, _ ...string) bool {
-					if command != "INFO" {
-						return false
-					}
-					asked.Add(1)
-					p.WriteError("BUSY Redis is busy running a script.")
-					return true
-				})
-				addrs[0].Moves(b.Masters.Master(1), 0)
-				b.Masters.Kill(2)
-				for range 2 {
-					_, err := r.TryAcquire(ctx, key, ttl)
-					require.ErrorIs(b, err, redlock.ErrNoQuorum)
-					b.Settle()
-					assert.Empty(b, b.Has(key))
-				}
-				assert.GreaterOrEqual(b, asked.Load(), int32(4), "by two nodes, with each attempt")
-				b.Masters.Master(1).Miniredis().Server().SetPreHook(nil)
-				_, err := r.TryAcquire(ctx, key, ttl)
-				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
-			})
+	eachMoving(t, 3, everyAcquisition, func(b *virtual.Bed, r *redlock.Redlock, addrs []*virtual.Movable) {
+		b.Cycle(r)
+		time.Sleep(2500 * time.Millisecond)
+		var asked atomic.Int32
+		b.Masters.Master(1).Miniredis().Server().SetPreHook(func(p *server.Peer, command string, _ ...string) bool {
+			if command != "INFO" {
+				return false
+			}
+			asked.Add(1)
+			p.WriteError("BUSY Redis is busy running a script.")
+			return true
 		})
-	}
+		addrs[0].Moves(b.Masters.Master(1), 0)
+		b.Masters.Kill(2)
+		for range 2 {
+			_, err := r.TryAcquire(ctx, key, ttl)
+			require.ErrorIs(b, err, redlock.ErrNoQuorum)
+			b.Settle()
+			assert.Empty(b, b.Has(key))
+		}
+		assert.GreaterOrEqual(b, asked.Load(), int32(4), "by two nodes, with each attempt")
+		b.Masters.Master(1).Miniredis().Server().SetPreHook(nil)
+		_, err := r.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+	})
 }
 
 // The same happens with a client that has one connection, which the lane gives back at once.
@@ -110,9 +110,7 @@ func TestDuplicateIsFoundOverTheOnlyConnection(t *testing.T) {
 		r, err := redlock.New(nodes, redlock.Config{Fencing: true})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, r.Close()) }()
-		l := b.Take(r)
-		b.Settle()
-		b.Release(l)
+		b.Cycle(r)
 		time.Sleep(100 * time.Millisecond)
 		b.Masters.Kill(2)
 		_, err = r.TryAcquire(ctx, key, ttl)
@@ -122,95 +120,76 @@ func TestDuplicateIsFoundOverTheOnlyConnection(t *testing.T) {
 
 // The same holds for an extension, which each of the two nodes would grant.
 func TestDuplicateAppearsWhileTheLaneRestsBeforeExtend(t *testing.T) {
-	for name, cfg := range everyAcquisition {
-		t.Run(name, func(t *testing.T) {
-			virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-				r, addrs := b.Moving(cfg, 3)
-				l, err := r.TryAcquire(ctx, key, time.Minute)
-				require.NoError(b, err)
-				time.Sleep(2500 * time.Millisecond)
-				addrs[0].Moves(b.Masters.Master(1), 0)
-				b.Masters.Kill(2)
-				require.ErrorIs(b, l.Extend(ctx, time.Minute), redlock.ErrNoQuorum)
-				_ = l.Release(ctx)
-			})
-		})
-	}
+	eachMoving(t, 3, everyAcquisition, func(b *virtual.Bed, r *redlock.Redlock, addrs []*virtual.Movable) {
+		l, err := r.TryAcquire(ctx, key, time.Minute)
+		require.NoError(b, err)
+		time.Sleep(2500 * time.Millisecond)
+		addrs[0].Moves(b.Masters.Master(1), 0)
+		b.Masters.Kill(2)
+		require.ErrorIs(b, l.Extend(ctx, time.Minute), redlock.ErrNoQuorum)
+		_ = l.Release(ctx)
+	})
 }
 
 // In one round a node grants. Then its address starts to lead to another server, which its lane
 // meets. Another node's address starts to lead to the server that has granted. That server grants
 // the same value again, and still has one vote.
 func TestDuplicateCountsOnceInARound(t *testing.T) {
-	for name, cfg := range everyAcquisition {
-		t.Run(name, func(t *testing.T) {
-			virtual.Run(t, 4, redlock.Config{}, func(b *virtual.Bed) {
-				r, addrs := b.Moving(cfg, 3)
-				l := b.Take(r)
-				b.Settle()
-				b.Release(l)
-				time.Sleep(2500 * time.Millisecond)
-				b.Masters.Kill(2)
-				addrs[0].Moves(b.Masters.Master(1), 5*time.Millisecond)
-				tried := make(chan error, 1)
-				go func() { // node 1 grants at once; node 0 has to shake hands
-					_, err := r.TryAcquire(ctx, key, ttl)
-					tried <- err
-				}()
-				time.Sleep(time.Millisecond)
-				require.Equal(b, []int{1}, b.Has(key))
-				addrs[1].Moves(b.Masters.Master(3), 0)
-				for range 2 { // the first operation finds the connection broken
-					go func() { _, _ = r.TryAcquire(ctx, "another", ttl) }()
-					time.Sleep(time.Millisecond)
-				}
-				require.NotEmpty(b, b.Masters.Master(3).Commands(), "node 1 is another server now")
-				assert.Error(b, <-tried)
-				time.Sleep(time.Second)
-			})
-		})
-	}
+	eachMoving(t, 4, everyAcquisition, func(b *virtual.Bed, r *redlock.Redlock, addrs []*virtual.Movable) {
+		b.Cycle(r)
+		time.Sleep(2500 * time.Millisecond)
+		b.Masters.Kill(2)
+		addrs[0].Moves(b.Masters.Master(1), 5*time.Millisecond)
+		tried := make(chan error, 1)
+		go func() { // node 1 grants at once; node 0 has to shake hands
+			_, err := r.TryAcquire(ctx, key, ttl)
+			tried <- err
+		}()
+		time.Sleep(time.Millisecond)
+		require.Equal(b, []int{1}, b.Has(key))
+		addrs[1].Moves(b.Masters.Master(3), 0)
+		for range 2 { // the first operation finds the connection broken
+			go func() { _, _ = r.TryAcquire(ctx, "another", ttl) }()
+			time.Sleep(time.Millisecond)
+		}
+		require.NotEmpty(b, b.Masters.Master(3).Commands(), "node 1 is another server now")
+		assert.Error(b, <-tried)
+		time.Sleep(time.Second)
+	})
 }
 
 // A server is gone for one node and appears behind another one. It may vote there.
 func TestDuplicateIsForgottenWhenItsOtherNodeIsDead(t *testing.T) {
-	for name, cfg := range eachWay {
-		t.Run(name, func(t *testing.T) {
-			virtual.Run(t, 4, redlock.Config{}, func(b *virtual.Bed) {
-				r, addrs := b.Moving(cfg, 3)
-				l := b.Take(r)
-				b.Settle()
+	eachMoving(t, 4, eachWay, func(b *virtual.Bed, r *redlock.Redlock, addrs []*virtual.Movable) {
+		b.Cycle(r)
+		// Server 0 is gone for good, and server 1 answers at node 0's address too.
+		addrs[0].Moves(b.Masters.Master(1), 0)
+		b.Masters.Kill(0)
+		time.Sleep(time.Millisecond)
+		// An attempt can be decided before node 0 has identified its server.
+		for range 10 {
+			l, err := r.TryAcquire(ctx, key, ttl)
+			b.Settle()
+			if errors.Is(err, redlock.ErrDuplicateNode) {
+				break
+			}
+			if err == nil {
 				b.Release(l)
-				// Server 0 is gone for good, and server 1 answers at node 0's address too.
-				addrs[0].Moves(b.Masters.Master(1), 0)
-				b.Masters.Kill(0)
-				time.Sleep(time.Millisecond)
-				// An attempt can be decided before node 0 has identified its server.
-				for range 10 {
-					l, err := r.TryAcquire(ctx, key, ttl)
-					b.Settle()
-					if errors.Is(err, redlock.ErrDuplicateNode) {
-						break
-					}
-					if err == nil {
-						b.Release(l)
-						b.Settle()
-					}
-				}
-				_, err := r.TryAcquire(ctx, key, ttl)
-				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
-				// Then nothing answers at node 1's address any more.
-				addrs[1].Moves(b.Masters.Master(3), 0)
-				b.Masters.Kill(3)
-				time.Sleep(2 * virtual.GuardFor)
-				if _, err := r.TryAcquire(ctx, key, ttl); err != nil { // the client finds out
-					time.Sleep(5 * time.Second) // go-redis dials five times
-					_, err2 := r.TryAcquire(ctx, key, ttl)
-					require.NoError(b, err2, "%v", err)
-				}
 				b.Settle()
-				assert.Equal(b, []int{1, 2}, b.Has(key))
-			})
-		})
-	}
+			}
+		}
+		_, err := r.TryAcquire(ctx, key, ttl)
+		require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+		// Then nothing answers at node 1's address any more.
+		addrs[1].Moves(b.Masters.Master(3), 0)
+		b.Masters.Kill(3)
+		time.Sleep(2 * virtual.GuardFor)
+		if _, err := r.TryAcquire(ctx, key, ttl); err != nil { // the client finds out
+			time.Sleep(5 * time.Second) // go-redis dials five times
+			_, err2 := r.TryAcquire(ctx, key, ttl)
+			require.NoError(b, err2, "%v", err)
+		}
+		b.Settle()
+		assert.Equal(b, []int{1, 2}, b.Has(key))
+	})
 }

@@ -245,9 +245,7 @@ func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
 		assert.NoError(b, third.Nodes()[2].Servers[0].Err)
 		// A client that was there all the time believes the record too, although it learns of the
 		// promotion late.
-		l := b.Take(b.Redlock)
-		b.Settle()
-		b.Release(l)
+		b.Cycle(b.Redlock)
 		b.Release(b.Take(b.Redlock))
 		assert.NoError(b, b.Redlock.Nodes()[2].Servers[0].Err)
 	})
@@ -307,9 +305,7 @@ func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
 		require.NoError(b, b.Masters.Master(2).FailOver())
 		b.Release(b.Take(b.NewRedlock(virtual.Guarded))) // it does not know
 		for range 2 {                                    // it knows
-			l := b.Take(b.Redlock)
-			b.Settle()
-			b.Release(l)
+			b.Cycle(b.Redlock)
 		}
 		fresh := b.NewRedlock(virtual.Guarded)
 		l := b.Take(fresh)
@@ -469,9 +465,7 @@ func TestGuardStatusOfNodes(t *testing.T) {
 		require.NoError(b, b.Masters.Master(1).RestartEmpty())
 		now := time.Now()
 		for range 2 { // the first operation finds a connection broken
-			l := b.Take(b.Redlock)
-			b.Settle()
-			b.Release(l)
+			b.Cycle(b.Redlock)
 		}
 		for i, n := range b.Redlock.Nodes() {
 			m := b.Masters.Master(i)

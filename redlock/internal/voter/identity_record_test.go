@@ -1,9 +1,6 @@
 package voter_test
 
 import (
-	"context"
-	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -20,58 +16,29 @@ import (
 // server at a time.
 type address struct {
 	*virtual.Bed
-	leads *inmemory.Master
-	conns []net.Conn
+	third *virtual.Movable
 }
 
 // moving runs f in a bubble with two plain nodes, and one whose address can be given to another
 // server. It can lead to masters 2 to n-1.
 func moving(t *testing.T, n int, f func(a *address)) {
 	t.Helper()
-	virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) { f(&address{Bed: b, leads: b.Masters.Master(2)}) })
+	virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) { f(&address{b, virtual.NewMovable(b.Masters.Master(2))}) })
 }
 
 // guarded makes one more client with the guard, on the two nodes and the address.
-func (a *address) guarded(cfg redlock.Config) *redlock.Redlock {
+func (a *address) guarded() *redlock.Redlock {
 	a.Helper()
-	cfg.RestartGuard = virtual.GuardFor
-	third := a.Masters.Master(2).Client(func(o *redis.Options) {
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := a.leads.Client().Options().Dialer(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			c := &breakable{Conn: conn}
-			a.conns = append(a.conns, c)
-			return c, nil
-		}
-	})
-	r, err := redlock.New([]redis.UniversalClient{a.Masters.Master(0).Client(), a.Masters.Master(1).Client(), third}, cfg)
+	nodes := a.Masters.Clients()[:2]
+	nodes = append(nodes, a.Masters.Master(2).Client(func(o *redis.Options) { o.Dialer = a.third.Dial }))
+	r, err := redlock.New(nodes, virtual.Guarded)
 	require.NoError(a, err)
 	a.Cleanup(func() { require.NoError(a, r.Close()) })
 	return r
 }
 
-// breakable is a connection that the test closes, and then the client again.
-type breakable struct {
-	net.Conn
-	once sync.Once
-	err  error
-}
-
-func (c *breakable) Close() error {
-	c.once.Do(func() { c.err = c.Conn.Close() })
-	return c.err
-}
-
 // lead gives the address to master i and breaks the connections to its predecessor.
-func (a *address) lead(i int) {
-	a.leads = a.Masters.Master(i)
-	for _, c := range a.conns {
-		_ = c.Close()
-	}
-	a.conns = nil
-}
+func (a *address) lead(i int) { a.third.Moves(a.Masters.Master(i), 0) }
 
 // look makes the client ask all three nodes, over new connections where old ones broke.
 func (a *address) look(r *redlock.Redlock) {
@@ -87,8 +54,8 @@ func (a *address) look(r *redlock.Redlock) {
 	}
 }
 
-// third returns why the third node's votes do not count for the client.
-func (a *address) third(r *redlock.Redlock) error { return r.Nodes()[2].Servers[0].Err }
+// excluded returns why the third node's votes do not count for the client.
+func (a *address) excluded(r *redlock.Redlock) error { return r.Nodes()[2].Servers[0].Err }
 
 // A replica whose master had lost the identity record is promoted, and a client is the first to
 // meet it. The replica may have forgotten locks, and is in quarantine from now.
@@ -117,31 +84,31 @@ func TestIdentityRecordMissingOnAPromotedServer(t *testing.T) {
 // returning server's identity record is from its earlier stay.
 func TestGuardExcludesAServerThatComesBackToItsAddress(t *testing.T) {
 	moving(t, 4, func(a *address) {
-		witness := a.guarded(redlock.Config{})
+		witness := a.guarded()
 		a.look(witness)
 		a.lead(3)
 		a.look(witness) // dates the record of 3
-		require.ErrorContains(a, a.third(witness), "another server took over 0s ago")
+		require.ErrorContains(a, a.excluded(witness), "another server took over 0s ago")
 		time.Sleep(virtual.Quarantine)
 		a.lead(2)
 		a.look(witness)
-		require.ErrorContains(a, a.third(witness), "another server took over 0s ago")
+		require.ErrorContains(a, a.excluded(witness), "another server took over 0s ago")
 		time.Sleep(virtual.Quarantine)
 		for _, back := range []int{3, 2} {
-			idle := a.guarded(redlock.Config{})
+			idle := a.guarded()
 			a.look(idle)
 			a.look(witness)
-			require.NoError(a, a.third(witness))
+			require.NoError(a, a.excluded(witness))
 			time.Sleep(5 * time.Second)
 			a.lead(back)
 			a.look(witness)
-			assert.ErrorContains(a, a.third(witness), "quarantined for 10.1s: another server took over 0s ago")
+			assert.ErrorContains(a, a.excluded(witness), "quarantined for 10.1s: another server took over 0s ago")
 			time.Sleep(4 * time.Second)
 			a.look(idle)
-			assert.ErrorContains(a, a.third(idle), "quarantined for 6.1s: another server took over 4s ago", "by the record")
-			fresh := a.guarded(redlock.Config{})
+			assert.ErrorContains(a, a.excluded(idle), "quarantined for 6.1s: another server took over 4s ago", "by the record")
+			fresh := a.guarded()
 			a.look(fresh)
-			assert.ErrorContains(a, a.third(fresh), "quarantined for 6.1s: another server took over 4s ago", "the record has the new date")
+			assert.ErrorContains(a, a.excluded(fresh), "quarantined for 6.1s: another server took over 4s ago", "the record has the new date")
 			time.Sleep(virtual.Quarantine)
 		}
 	})
@@ -151,7 +118,7 @@ func TestGuardExcludesAServerThatComesBackToItsAddress(t *testing.T) {
 // again. A client that saw the other one has dated the record.
 func TestIdentityRecordGainsADate(t *testing.T) {
 	moving(t, 4, func(a *address) {
-		idle, witness := a.guarded(redlock.Config{}), a.guarded(redlock.Config{})
+		idle, witness := a.guarded(), a.guarded()
 		a.look(idle)
 		a.lead(3)
 		a.look(witness)
@@ -159,7 +126,7 @@ func TestIdentityRecordGainsADate(t *testing.T) {
 		a.look(witness)
 		time.Sleep(3 * time.Second)
 		a.look(idle)
-		assert.ErrorContains(a, a.third(idle), "quarantined for 7.1s: another server took over 3s ago")
+		assert.ErrorContains(a, a.excluded(idle), "quarantined for 7.1s: another server took over 3s ago")
 	})
 }
 
@@ -167,12 +134,12 @@ func TestIdentityRecordGainsADate(t *testing.T) {
 // before it dates the identity record, and a client that comes later heeds the date.
 func TestIdentityRecordDateOfAServerThatWasNeverAReplica(t *testing.T) {
 	moving(t, 4, func(a *address) {
-		witness := a.guarded(redlock.Config{})
+		witness := a.guarded()
 		a.look(witness)
 		a.lead(3)
 		a.look(witness)
 		time.Sleep(3 * time.Second)
-		fresh := a.guarded(redlock.Config{})
+		fresh := a.guarded()
 		a.Steal(key, time.Hour, 0)
 		_, err := fresh.TryAcquire(ctx, key, ttl)
 		require.ErrorIs(a, err, redlock.ErrHeld)
@@ -185,10 +152,10 @@ func TestIdentityRecordDateOfAServerThatWasNeverAReplica(t *testing.T) {
 func TestIdentityRecordIsWrittenAgainWhenLost(t *testing.T) {
 	for name, lose := range map[string]func(a *address){
 		"it is gone":         func(a *address) {},
-		"another is undated": func(a *address) { a.look(a.guarded(redlock.Config{})) },
+		"another is undated": func(a *address) { a.look(a.guarded()) },
 	} {
 		moving(t, 4, func(a *address) {
-			witness := a.guarded(redlock.Config{})
+			witness := a.guarded()
 			a.look(witness)
 			a.lead(3)
 			a.look(witness)
@@ -196,11 +163,11 @@ func TestIdentityRecordIsWrittenAgainWhenLost(t *testing.T) {
 			lose(a)
 			time.Sleep(3 * time.Second)
 			a.look(witness)
-			assert.ErrorContains(a, a.third(witness), "took over 3s ago", name)
+			assert.ErrorContains(a, a.excluded(witness), "took over 3s ago", name)
 			time.Sleep(time.Second)
-			fresh := a.guarded(redlock.Config{})
+			fresh := a.guarded()
 			a.look(fresh)
-			assert.ErrorContains(a, a.third(fresh), "quarantined for 6.1s: another server took over 4s ago", name)
+			assert.ErrorContains(a, a.excluded(fresh), "quarantined for 6.1s: another server took over 4s ago", name)
 		})
 	}
 }
@@ -209,9 +176,9 @@ func TestIdentityRecordIsWrittenAgainWhenLost(t *testing.T) {
 func TestIdentityRecordOfAnotherServer(t *testing.T) {
 	moving(t, 4, func(a *address) {
 		require.NoError(a, a.Redis(2).Set("redlock:server", "someone:else 0"))
-		fresh := a.guarded(redlock.Config{})
+		fresh := a.guarded()
 		a.look(fresh)
-		assert.ErrorContains(a, a.third(fresh), "quarantined for 10.1s: another server took over 0s ago")
+		assert.ErrorContains(a, a.excluded(fresh), "quarantined for 10.1s: another server took over 0s ago")
 	})
 }
 

@@ -45,7 +45,7 @@ func TestCloseInEveryPhaseOfAWait(t *testing.T) {
 				assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, r.Close()) }), 8*time.Second, "seed %d", seed)
 			}
 			all.Wait()
-			b.Masters.Master(0).Resume()
+			b.Resume(0)
 			time.Sleep(5 * time.Second)
 			assert.Empty(b, b.Has(key), "seed %d", seed)
 		})
@@ -101,7 +101,7 @@ func TestCloseWhileANodeHangsInTheHandshake(t *testing.T) {
 			}()
 			assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, r.Close()) }), 12*time.Second)
 			assert.Error(b, held.Context().Err())
-			b.Masters.Master(0).Resume()
+			b.Resume(0)
 			require.NoError(b, l.Release(ctx))
 		})
 	}

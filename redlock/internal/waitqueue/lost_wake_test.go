@@ -26,6 +26,15 @@ func looks(after time.Duration) time.Duration {
 	return at
 }
 
+// waiting calls f with five masters, while one party waits for a lock that another one holds.
+func waiting(t *testing.T, f func(b *virtual.Bed, l *redlock.Lock, w *virtual.Waiter)) {
+	t.Helper()
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		f(b, b.Hold(holder, time.Hour), p.Wait(key, ttl))
+	})
+}
+
 // Case 21: if a wake-up is lost, at any time, a waiter gets the lock by looking.
 func TestAcquireWithoutItsWakeTakesLonger(t *testing.T) {
 	for _, after := range []time.Duration{500, 1500, 3500, 7500, 20000, 100000} {
@@ -51,15 +60,12 @@ func TestAcquireWithoutItsWakeTakesLonger(t *testing.T) {
 // Two of five lost messages cost nothing. Three of five cost a look at the other nodes.
 func TestAcquireWithWakesLostOnSomeNodes(t *testing.T) {
 	for lost, want := range []time.Duration{0, 0, 0, lookPause, lookPause} {
-		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-			holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
-			l := b.Hold(holder, time.Hour)
-			w := p.Wait(key, ttl)
+		waiting(t, func(b *virtual.Bed, l *redlock.Lock, w *virtual.Waiter) {
 			time.Sleep(1500 * time.Millisecond)
 			for i := range lost {
 				b.Masters.Master(i).LoseMessages(-1)
 			}
-			tape := b.Record(p)
+			tape := b.Record(w.Party)
 			released := time.Now()
 			b.Release(l)
 			l = w.Hold()
@@ -111,17 +117,14 @@ func TestAcquireWithALateWake(t *testing.T) {
 
 // A broken connection is restored at once, and then the queue entry is asked for again.
 func TestAcquireRestoresABrokenSubscription(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
-		l := b.Hold(holder, time.Hour)
-		w := p.Wait(key, ttl)
+	waiting(t, func(b *virtual.Bed, l *redlock.Lock, w *virtual.Waiter) {
 		time.Sleep(1500 * time.Millisecond)
-		tape := b.Record(p)
+		tape := b.Record(w.Party)
 		for _, m := range b.Masters.All() {
 			m.BreakSubscriptions()
 		}
 		time.Sleep(20 * time.Millisecond)
-		counts := tape.Count()[p.Name]
+		counts := tape.Count()[w.Name]
 		assert.LessOrEqual(b, counts["SUBSCRIBE"], 10, "go-redis makes one of its own before it says so")
 		assert.LessOrEqual(b, counts["enqueue"]+counts["try"], 6*5, "while too few can wake it, it looks")
 		released := time.Now()
@@ -137,10 +140,7 @@ func TestAcquireRestoresABrokenSubscription(t *testing.T) {
 // subscriber. The queue entry is gone, and asking for it again reports that the key is free.
 func TestAcquireWhenASubscriptionBreaksDuringTheRelease(t *testing.T) {
 	for _, broken := range [][]int{{0, 1, 2, 3, 4}, {0, 1, 2}, {3, 4}} {
-		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-			holder, p := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
-			l := b.Hold(holder, time.Hour)
-			w := p.Wait(key, ttl)
+		waiting(t, func(b *virtual.Bed, l *redlock.Lock, w *virtual.Waiter) {
 			time.Sleep(1500 * time.Millisecond)
 			for _, i := range broken {
 				b.Masters.Master(i).BreakSubscriptions()

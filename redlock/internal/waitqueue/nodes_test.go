@@ -51,8 +51,7 @@ func TestAcquireWaitsWithoutAMinority(t *testing.T) {
 				if name == "killed" {
 					require.NoError(b, b.Masters.Restart(1, 3))
 				} else {
-					b.Masters.Master(1).Resume()
-					b.Masters.Master(3).Resume()
+					b.Resume(1, 3)
 				}
 				time.Sleep(4 * time.Minute) // entries that nobody could give up last three
 				assert.Empty(b, b.Has(key))

@@ -221,11 +221,7 @@ func TestNodesUsageErrors(t *testing.T) {
 			t.Setenv("HOME", t.TempDir())
 			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 			code, stdout, stderr := clitest.Run(t, t.Context(), clitest.Program(Command()), append([]string{"nodes"}, tc.args...)...)
-			assert.Equal(t, cli.ExitUsage, code)
-			assert.Empty(t, stdout)
-			clitest.AssertOneLine(t, stderr)
-			assert.Contains(t, stderr, tc.want)
-			assert.NotContains(t, stderr, "s3cret")
+			clitest.AssertUsage(t, tc.want, code, stdout, stderr)
 		})
 	}
 }

@@ -21,9 +21,6 @@ import (
 // realMaster starts one real server with the configuration that locks need, except for options.
 func realMaster(t *testing.T, options ...redisserver.Option) *redisserver.Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short leaves out the tests on real redis-server processes")
-	}
 	sound := redisserver.Config("appendonly yes", "appendfsync always")
 	return redisserver.Start(t, 1, append([]redisserver.Option{sound}, options...)...)[0]
 }
@@ -200,9 +197,6 @@ func failSnapshot(t *testing.T, s *redisserver.Server) {
 }
 
 func TestRealClusterByOneOfItsServers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short leaves out the tests on real redis-server processes")
-	}
 	one, two := redisserver.StartCluster(t, 1), redisserver.StartCluster(t, 2)
 	_, h := nodesOf(t, []string{one.Servers()[0].URL(), two.Servers()[0].URL(), two.Servers()[1].URL()})
 	assert.Equal(t, []string{stateOK, "cluster", "cluster"}, h.states(), "one that has all slots refuses no key")

@@ -116,10 +116,7 @@ func TestReleaseWhereNobodyCanAnswer(t *testing.T) {
 	require.NoError(t, err)
 	stdin(t, read)
 	code, stdout, stderr := s.Types("release", "--force", "orders")
-	assert.Equal(t, cli.ExitUsage, code)
-	assert.Empty(t, stdout)
-	clitest.AssertOneLine(t, stderr)
-	assert.Contains(t, stderr, "stdin is no terminal, so nobody can be asked: give --yes")
+	clitest.AssertUsage(t, "stdin is no terminal, so nobody can be asked: give --yes", code, stdout, stderr)
 	assert.Len(t, s.Has("orders"), 3)
 }
 
@@ -178,11 +175,7 @@ func TestReleaseUsage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := clitest.Run(t, t.Context(), clitest.Program(Command()), tc.args...)
-			assert.Equal(t, cli.ExitUsage, code)
-			assert.Empty(t, stdout)
-			clitest.AssertOneLine(t, stderr)
-			assert.Contains(t, stderr, tc.want)
-			assert.NotContains(t, stderr, "s3cret")
+			clitest.AssertUsage(t, tc.want, code, stdout, stderr)
 		})
 	}
 }
