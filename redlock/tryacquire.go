@@ -119,7 +119,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 
 	// Step 5: no lock, so nothing may stay. A waiter keeps its queue entry only if the attempt
 	// has shown that its turns can be of use: a majority has answered in time.
-	reason, decisive := a.reason()
+	decisive, reason := a.outcome()
 	back := protocol.Enqueue
 	if reason == ErrNoQuorum || reason == ErrExpired {
 		back = protocol.Dequeue
@@ -201,19 +201,19 @@ func (a *attempt) lock(ctx context.Context, until time.Time) *Lock {
 	}
 }
 
-// reason returns why there is no lock, and the round that shows it. The reason is nil if the
+// outcome returns the round that shows why there is no lock, and that reason. It is nil if the
 // caller left before anything was certain.
-func (a *attempt) reason() (error, *quorum.Round[protocol.Operation]) {
+func (a *attempt) outcome() (decisive *quorum.Round[protocol.Operation], reason error) {
 	last := a.last()
 	switch tally := last.Tally(); {
 	case a.won != nil:
-		return ErrExpired, a.won
+		return a.won, ErrExpired
 	case tally.Outcome() == quorum.Won:
-		return ErrExpired, last // decided too late; see fresh
+		return last, ErrExpired // decided too late; see fresh
 	case tally.Outcome() == quorum.Open:
-		return nil, last
+		return last, nil
 	case tally.Unavailable():
-		return ErrNoQuorum, last
+		return last, ErrNoQuorum
 	}
-	return ErrHeld, last
+	return last, ErrHeld
 }
