@@ -15,24 +15,25 @@ import (
 // Acquire locks key for ttl, and waits for it until ctx ends.
 //
 // It first tries as TryAcquire does. If another client has the key, it joins a queue that each
-// node keeps for the key. The release of the lock wakes the first waiter in that queue; nobody
-// polls. Callers of one Redlock that want the same key take turns before that, first come first
+// node keeps for the key. Waiters sleep until the release of the lock wakes the first of them.
+// Callers of one Redlock that want the same key take turns before that, first come first
 // served, and have one queue entry between them. A caller that comes after a release, and before
 // the waiter that the release woke, can take the lock, unless Config.Fair is set. A Redlock
 // whose own release has just woken a waiter does not overtake it: its next Acquire of the key
 // joins the queue. Locks are not re-entrant: a caller that holds the key and acquires it again
 // waits for itself.
 //
-// A release by a client of another library wakes nobody, and messages get lost. So the first
-// waiter asks the nodes when the holder's ttl is over, and every waiter looks at a node now and
-// then: first after a second, then after pauses that double up to 15 seconds. If a look shows
+// A release by a client of another library wakes nobody, and messages get lost. So when
+// the holder's ttl is over the first waiter tries, and those behind it a little later. Every
+// waiter also looks at a node now and then: first after a second, then after pauses that double
+// up to 15 seconds. If a look shows
 // that clients of another library use the key, or if nodes have no pub/sub, Acquire tries again
 // after random pauses of at most 100 ms.
 //
 // While no majority of the nodes answers within Config.NodeTimeout, the wait has no queue entry.
-// It asks after such pauses whether a majority answers; then it queues again, behind the waiters
-// that came meanwhile. Config.Logger reports such a wait; otherwise it is silent, so give ctx a
-// deadline.
+// It asks whether a majority answers, after pauses of at most 100 ms, and of up to 15 seconds after
+// repeated failures; then it queues again, behind the waiters that came meanwhile. Config.Logger
+// reports such a wait; otherwise it is silent, so give ctx a deadline.
 //
 // When ctx ends, Acquire returns a *QuorumError that matches context.Cause(ctx) and the reason
 // why the last complete attempt failed: ErrHeld, ErrNoQuorum or ErrExpired. It matches no reason
@@ -93,7 +94,6 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 		if lock != nil || err != nil {
 			return lock, err
 		}
-		a.warnNoQuorum()
 	}
 	if a.wait == nil {
 		a.queue(value)
@@ -144,9 +144,17 @@ func (a *acquisition) try(ctx context.Context) (lock *Lock, value string, err er
 		failed.Reason = cmp.Or(failed.Reason, a.caller.Reason())
 		return nil, value, failed
 	}
+	a.fail(failed)
+	return nil, value, nil
+}
+
+// fail records why an attempt or a probe failed, and warns if there is no quorum any more.
+func (a *acquisition) fail(failed *QuorumError) {
+	if failed.Reason == ErrNoQuorum && a.reason() != ErrNoQuorum {
+		a.r.log.Warn("no quorum, waiting", "key", errs.Short(a.key), "error", failed.Error())
+	}
 	a.failed = failed
 	a.caller.Failed(failed.Reason)
-	return nil, value, nil
 }
 
 // queue begins the wait on the nodes, after an attempt with this value failed; "" if there was
@@ -174,16 +182,12 @@ func (a *acquisition) tryQueued(ctx context.Context, prompted bool) (lock *Lock,
 		defer func() { a.r.unprompted <- struct{}{} }()
 	}
 	a.r.subscriber.Subscribe(a.wait.nodeKey)
-	known := a.reason()
 	lock, a.wait.value, err = a.try(ctx)
 	switch {
 	case err != nil:
 	case lock != nil:
 		a.caller.SetWait(nil)
 	default:
-		if known == nil {
-			a.warnNoQuorum()
-		}
 		a.wait.Tried(a.r.cfg.Clock.Now(), a.failed.Reason == ErrHeld, prompted, a.r.subscriber.WarmUp())
 	}
 	return lock, err
@@ -204,8 +208,7 @@ func (a *acquisition) probe(ctx context.Context) error {
 	case failed.Cause != nil:
 		return a.end(failed.Cause)
 	}
-	a.failed = failed
-	a.caller.Failed(failed.Reason)
+	a.fail(failed)
 	a.wait.Probed(a.r.cfg.Clock.Now(), majority)
 	return nil
 }
@@ -247,12 +250,6 @@ func (a *acquisition) reason() error {
 		return a.failed.Reason
 	}
 	return a.caller.Reason()
-}
-
-func (a *acquisition) warnNoQuorum() {
-	if a.failed.Reason == ErrNoQuorum {
-		a.r.log.Warn("no quorum, waiting", "key", errs.Short(a.key), "error", a.failed.Error())
-	}
 }
 
 // maxUnprompted is how many tries and probes without a wake-up a Redlock has under way. When a

@@ -10,9 +10,8 @@ import (
 
 // giveBack deletes what the failed attempt left, on every node that was asked. It also goes to
 // nodes that failed, as they may have executed the SET. Lanes are in order, so it cannot overtake
-// its SET. It runs even if the caller's context has ended. For a waiter the operation is back: it
-// asks for the queue entry that the wait had before the attempt (protocol.Enqueue), or gives that
-// up (protocol.Dequeue).
+// its SET. It runs even if the caller's context has ended. The operation of a waiter also asks for
+// the queue entry that the wait had before the attempt, or, unless keepEntry, gives that up.
 //
 // A caller that does not retry is promised that nothing stays on nodes that granted. So giveBack
 // waits for these nodes, also beyond the end of the context. A caller that retries waits when it
@@ -22,23 +21,23 @@ import (
 // The next attempt of a caller that retries first deletes the value of this one. So nodes that
 // refused need not be asked now, unless they have a queue entry to remove. If the caller does not
 // retry, they are asked, as a hook of the client might have sent a command twice.
-func (a *attempt) giveBack(ctx context.Context, back protocol.Kind) {
+func (a *attempt) giveBack(ctx context.Context, keepEntry bool) {
 	r := a.r
 	a.withdraw()
 	took := a.last().Decided().Sub(a.first.Start())
 	grace := 2 * max(took, minRoundTrip)
-	removes := a.wait != nil && back == protocol.Dequeue
+	leaves := a.wait != nil && !keepEntry
 	answered, silent := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
 	var anyAnswered, anySilent, anyGranted bool
 	for _, ballot := range a.ballots() {
 		n := ballot.Node
 		granted := ballot.Final == quorum.Granted || a.grantedBefore(n)
 		switch {
-		case !ballot.Sent && !removes:
+		case !ballot.Sent && !leaves:
 		case granted || ballot.Final == quorum.Refused && !a.retries:
 			answered[n], anyAnswered = true, true
 			anyGranted = anyGranted || granted
-		case ballot.Final != quorum.Refused || removes:
+		case ballot.Final != quorum.Refused || leaves:
 			silent[n], anySilent = true, true
 		}
 	}
@@ -49,9 +48,10 @@ func (a *attempt) giveBack(ctx context.Context, back protocol.Kind) {
 		op.Queue = protocol.FlagOf(op.NodeKey.(string))
 	}
 	if a.wait != nil {
-		op.Kind, op.Entry, op.Observer = back, a.wait.entry(op.Value), a.wait
+		op.Kind, op.Entry, op.Observer = protocol.Enqueue, a.wait.entry(op.Value), a.wait
 		spec.Done = a.wait.unanswered
-		if removes {
+		if leaves {
+			op.Kind = protocol.Dequeue
 			a.wait.GivesBack(spec.KeepUntil)
 		} else {
 			a.wait.GivesBack(spec.KeepUntil, answered, silent)

@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// TryAcquire makes one attempt to lock key for ttl. It takes one round trip, and never longer
-// than Config.NodeTimeout, or until ctx ends. If nodes granted a lock that found no majority,
+// TryAcquire makes one attempt to lock key for ttl. The decision takes one round trip, and never
+// longer than Config.NodeTimeout, or until ctx ends. If nodes granted a lock that found no majority,
 // it takes one or two more round trips to free the key there, also if ctx has ended.
 //
 // Errors: ErrHeld if another client has the key, or, with Config.Fair, waits for it;
@@ -64,7 +64,7 @@ type attempt struct {
 	r       *Redlock
 	key     string
 	ttl     time.Duration
-	wait    *wait // its queue entry is used, and kept if the attempt fails; nil for a newcomer
+	wait    *wait // whose turn it is; it keeps its queue entry only after a refusal; nil for a newcomer
 	retries bool  // the caller tries again after a failure
 
 	proposals
@@ -97,7 +97,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 		a.won = a.first
 	}
 	if err := r.guard.Duplicate(); err != nil {
-		a.giveBack(ctx, protocol.Enqueue)
+		a.giveBack(ctx, true)
 		return nil, errs.Op("acquire", a.key, err)
 	}
 
@@ -120,11 +120,8 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 	// Step 5: no lock, so nothing may stay. A waiter keeps its queue entry only if the attempt
 	// has shown that its turns can be of use: a majority has answered in time.
 	decisive, reason := a.outcome()
-	back := protocol.Enqueue
-	if reason == ErrNoQuorum || reason == ErrExpired {
-		back = protocol.Dequeue
-	}
-	a.giveBack(ctx, back)
+	keepEntry := reason != ErrNoQuorum && reason != ErrExpired
+	a.giveBack(ctx, keepEntry)
 	return nil, r.quorumError(decisive, reason, context.Cause(ctx))
 }
 

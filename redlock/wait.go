@@ -53,8 +53,10 @@ func (w *wait) entry(old string) *protocol.Entry {
 	}
 }
 
+// operation returns an operation that gives back the value old. It is both the operation's value
+// and the entry's: where a node denies us the queue, a Dequeue is a release of that value.
 func (w *wait) operation(k protocol.Kind, old string) protocol.Operation {
-	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, TTL: int64(0), Queue: w.queue, Entry: w.entry(old)}
+	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, TTL: int64(0), Queue: w.queue, Entry: w.entry(old)}
 }
 
 // enqueue asks nodes for a queue entry.

@@ -31,15 +31,12 @@ var (
 //
 // A vote needs positive evidence: after a failed handshake go-redis returns the error for the
 // batch, while each command's own error is nil and its value empty. ineligible is the reason
-// why the node's votes do not count; nil if they do.
-func answer(c *call, cmd *wireCmd, batchErr, ineligible error) (ok bool) {
+// why the node's votes do not count; nil if they do. denial is the error with which the server
+// denied us the queue; nil if it permits it.
+func answer(c *call, cmd *wireCmd, batchErr, ineligible, denial error) (ok bool) {
 	op, err := c.Op(), cmd.Err()
 	if op.Entry != nil && op.Observer != nil && op.Kind != protocol.Release && (Denied(err) || cmd.form.script != &protocol.QueueScript) {
-		denied := err
-		if !Denied(err) {
-			denied = nil // it did so earlier
-		}
-		op.Observer.QueueDenied(c.Node(), denied)
+		op.Observer.QueueDenied(c.Node(), denial)
 	}
 	if err == nil {
 		if r, ok := cmd.decode(op, ineligible); ok {

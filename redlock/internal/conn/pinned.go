@@ -70,7 +70,7 @@ func (p *pinned) rest() {
 	if p.conn != nil {
 		_ = p.conn.Close() // the pool has it now, either way
 		p.conn, p.pipe, p.rested = nil, nil, p.now()
-		p.wire = wire{loaded: p.wire.loaded, sharded: p.wire.sharded, plain: p.wire.plain}
+		p.wire = wire{loaded: p.wire.loaded, sharded: p.wire.sharded, plain: p.wire.plain, denial: p.wire.denial}
 	}
 }
 
@@ -208,12 +208,12 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			switch {
 			case cmd.form.script != &protocol.QueueScript:
 			case Denied(cmd.Err()):
-				p.wire.plain = p.check.clock.Now()
+				p.wire.plain, p.wire.denial = p.check.clock.Now(), cmd.Err()
 			case cmd.Err() == nil:
-				p.wire.plain = time.Time{}
+				p.wire.plain, p.wire.denial = time.Time{}, nil
 			}
 			p.useless = p.useless || unauthenticated(cmd.Err())
-			ok = answer(c, cmd, err, ineligible) && ok
+			ok = answer(c, cmd, err, ineligible, p.wire.denial) && ok
 		}
 	}
 	if mark := p.check.correctRecord(); ok && mark != nil {

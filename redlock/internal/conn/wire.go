@@ -166,6 +166,7 @@ type wire struct {
 	whole   bool            // every script is sent whole, also those in loaded
 	sharded bool            // the server belongs to a Cluster
 	plain   time.Time       // when the server last denied us the queue; zero: it permits it
+	denial  error           // with which it did
 	again   bool            // RetryDenied has passed since plain
 }
 

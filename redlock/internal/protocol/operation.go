@@ -140,8 +140,8 @@ type Waiter interface {
 type Observer interface {
 	// Replied reports a reply that could be decoded.
 	Replied(node int, op *Operation, r Reply)
-	// QueueDenied reports that the node does not let the client queue; err is nil if the node
-	// said so earlier.
+	// QueueDenied reports that the node has not let the client queue, with the error by which it
+	// last said so; nil if it has permitted it meanwhile.
 	QueueDenied(node int, err error)
 }
 

@@ -102,8 +102,8 @@ func (w *Wait) nextOutside(now time.Time) Step {
 	return Step{Do: Probe}
 }
 
-// raise moves the entry back, behind waiters that came before us although their tickets are
-// above our clock.
+// raise takes a higher ticket: our clock is slow, so waiters that came earlier have higher tickets
+// than ours.
 func (w *Wait) raise(now time.Time) Step {
 	w.raiseIt = false
 	w.raises++

@@ -35,8 +35,8 @@ func New(cfg Config) *Waits { return &Waits{Config: cfg} }
 // Wait is the wait of all callers of one Redlock for one key.
 //
 // Any message or node can be lost, so no step depends on one: a wait that lasts looks at
-// the nodes by itself, and the first in the queue looks when the holder's key expires. Each
-// message may be sent twice. A loss costs time, and never the wake-up.
+// the nodes by itself, and the first in the queue tries when the holder's key expires. Each
+// message may be sent twice. A lost message delays a waiter, and never strands it.
 type Wait struct {
 	waits   *Waits
 	nodeKey string
