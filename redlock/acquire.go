@@ -71,6 +71,7 @@ type acquisition struct {
 	wait   *wait                   // of the local queue, on the nodes; nil: none yet
 
 	failed  *QuorumError                      // why the last attempt failed; nil: there was none
+	warned  bool                              // it was logged that there is no quorum
 	cleanUp *quorum.Round[protocol.Operation] // deletes what an attempt was granted; nil: nothing
 }
 
@@ -94,6 +95,7 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 		if lock != nil || err != nil {
 			return lock, err
 		}
+		a.warnNoQuorum()
 	}
 	if a.wait == nil {
 		a.queue(value)
@@ -144,17 +146,17 @@ func (a *acquisition) try(ctx context.Context) (lock *Lock, value string, err er
 		failed.Reason = cmp.Or(failed.Reason, a.caller.Reason())
 		return nil, value, failed
 	}
-	a.fail(failed)
+	a.failed = failed
+	a.caller.Failed(failed.Reason)
 	return nil, value, nil
 }
 
-// fail records why an attempt or a probe failed, and warns if there is no quorum any more.
-func (a *acquisition) fail(failed *QuorumError) {
-	if failed.Reason == ErrNoQuorum && a.reason() != ErrNoQuorum {
-		a.r.log.Warn("no quorum, waiting", "key", errs.Short(a.key), "error", failed.Error())
+// warnNoQuorum logs that the last attempt or probe found no quorum, once until a probe finds one.
+func (a *acquisition) warnNoQuorum() {
+	if a.failed.Reason == ErrNoQuorum && !a.warned {
+		a.warned = true
+		a.r.log.Warn("no quorum, waiting", "key", errs.Short(a.key), "error", a.failed.Error())
 	}
-	a.failed = failed
-	a.caller.Failed(failed.Reason)
 }
 
 // queue begins the wait on the nodes, after an attempt with this value failed; "" if there was
@@ -208,7 +210,15 @@ func (a *acquisition) probe(ctx context.Context) error {
 	case failed.Cause != nil:
 		return a.end(failed.Cause)
 	}
-	a.fail(failed)
+	a.failed = failed
+	a.caller.Failed(failed.Reason)
+	// A try that failed may have had other reasons, such as a node that denies the queue. A probe
+	// that fails shows that there is no quorum.
+	if majority {
+		a.warned = false
+	} else {
+		a.warnNoQuorum()
+	}
 	a.wait.Probed(a.r.cfg.Clock.Now(), majority)
 	return nil
 }
