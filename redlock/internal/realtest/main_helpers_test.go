@@ -13,13 +13,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs eight tests at a time unless the flag -parallel says otherwise: they mostly wait.
+// TestMain runs four tests at a time unless the flag -parallel says otherwise: they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", "8")
+		_ = flag.Set("test.parallel", "4")
 	}
 	goleak.VerifyTestMain(m)
 }
