@@ -22,8 +22,11 @@ type wait struct {
 	name      any    // the client's name in the queues of single servers
 	shardName any    // and in those of a Cluster's shards
 	queue     *protocol.Queue
-	value     string // of the last try, for the next one to delete; only the first caller uses it
 	lock      atomic.Pointer[Lock]
+
+	// Only the first caller of the local queue uses these.
+	value     string              // of the last try, for the next one to delete
+	situation waitqueue.Situation // for next, which is called several times a turn
 }
 
 // newWait begins a wait for key, with queue entries once the nodes can wake it.
@@ -32,16 +35,16 @@ func (r *Redlock) newWait(key string) *wait {
 	w.Wait = r.waits.Begin(w.nodeKey, r.cfg.Clock.Now())
 	w.queue = protocol.QueueOf(w.nodeKey)
 	w.name, w.shardName = r.subscriber.Name(w.nodeKey)
+	w.situation.CanWake = func(node int) bool { return r.subscriber.Subscribed(node, w.nodeKey) }
+	w.situation.Counts = r.guard.Counts
 	return w
 }
 
 // next returns the wait's next step.
 func (w *wait) next() waitqueue.Step {
-	return w.Next(w.r.cfg.Clock.Now(), waitqueue.Situation{
-		CanWake:        func(node int) bool { return w.r.subscriber.Subscribed(node, w.nodeKey) },
-		Counts:         w.r.guard.Counts,
-		QuarantineEnds: w.r.guard.NextEnd(),
-	})
+	now := w.r.cfg.Clock.Now() // before NextEnd reads it, so that the end is not in the past
+	w.situation.QuarantineEnds = w.r.guard.NextEnd()
+	return w.Next(now, w.situation)
 }
 
 // entry returns the wait's queue entry, for an operation that gives back the value old.
@@ -56,7 +59,7 @@ func (w *wait) entry(old string) *protocol.Entry {
 // operation returns an operation that gives back the value old. It is both the operation's value
 // and the entry's: where a node denies us the queue, a Dequeue is a release of that value.
 func (w *wait) operation(k protocol.Kind, old string) protocol.Operation {
-	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, TTL: int64(0), Queue: w.queue, Entry: w.entry(old)}
+	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, Queue: w.queue, Entry: w.entry(old)}
 }
 
 // enqueue asks nodes for a queue entry.
@@ -68,9 +71,10 @@ func (w *wait) enqueue(nodes []bool) {
 // probe asks all nodes whether they answer, and takes nothing. The error is nil if a
 // majority whose votes count has answered in time.
 func (w *wait) probe(ctx context.Context) *QuorumError {
-	op := w.operation(protocol.Probe, "")
-	op.Entry, op.Observer = w.r.newcomer(w.nodeKey), observer{w.r}
-	round := w.r.start(quorum.Spec[protocol.Operation]{Op: op})
+	round := w.r.start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{
+		Kind: protocol.Probe, Observer: observer{w.r}, Key: w.key, NodeKey: w.nodeKey,
+		Queue: w.queue, Entry: w.r.newcomer(w.nodeKey),
+	}})
 	round.Wait(ctx)
 	if round.Tally().Outcome() == quorum.Won {
 		return nil
