@@ -13,12 +13,16 @@ type keys struct {
 	per int // keys of each caller
 }
 
+// Prefix returns how all keys of a turn begin.
+func Prefix(turn int) string { return fmt.Sprintf("t%04d:", turn%10000) }
+
 func newKeys(turn, callers int) keys {
 	k := keys{per: max(16, 8192/callers)}
+	prefix := Prefix(turn)
 	b := make([]byte, 0, callers*k.per*keySize)
 	for c := range callers {
 		for i := range k.per {
-			b = fmt.Appendf(b, "t%04d:%04d:%05d", turn%10000, c, i)
+			b = fmt.Appendf(b, "%s%04d:%05d", prefix, c, i)
 		}
 	}
 	k.all = string(b)

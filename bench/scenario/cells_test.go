@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/bench/load"
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/result"
 	"github.com/quorumlock/redlock/bench/subject"
@@ -94,6 +95,32 @@ func TestTurnsWithFencesLeaveNothing(t *testing.T) {
 	spec.Guard = 10 * time.Millisecond // which makes it impatient
 	require.ErrorIs(t, r.empty(t.Context(), cells[0], spec), masters.ErrLeft)
 	require.NoError(t, set.AwaitEmpty(t.Context(), 0))
+}
+
+// A subject that may leave keys may also have commands under way when its turn ends. The next
+// subject is not blamed for what they leave.
+func TestALateKeyIsItsOwnTurnsFault(t *testing.T) {
+	set := masters.Start(t, 5)
+	var problems []error
+	r := &Runner{
+		Masters: set, Turn: 20 * time.Millisecond, Progress: io.Discard,
+		Problem: func(err error) { problems = append(problems, err) },
+	}
+	cell := Cells(regexp.MustCompile("^callers/c=1/n=5"))[0]
+	cell.Subjects = []result.Subject{result.RedsyncFF}
+	_, err := r.Round(t.Context(), []Cell{cell}, 0)
+	require.NoError(t, err)
+	require.NoError(t, set.Client(2).Set(t.Context(), load.Prefix(r.turns)+"0000:00004", 1, time.Hour).Err())
+	cell.Subjects = []result.Subject{result.Redislock}
+	_, err = r.Round(t.Context(), []Cell{cell}, 0)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+
+	spec, err := subject.Of(result.Redislock)
+	require.NoError(t, err)
+	spec.Guard = 10 * time.Millisecond // which makes it impatient
+	require.NoError(t, set.Client(2).Set(t.Context(), load.Prefix(r.turns)+"0000:00004", 1, time.Hour).Err())
+	require.ErrorIs(t, r.empty(t.Context(), cell, spec), masters.ErrLeft)
 }
 
 // Masters hang or refuse for one turn only. Keys that the turn leaves behind are deleted

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,11 @@ type Runner struct {
 	// Problem is called for each wrong answer.
 	Problem func(error)
 
-	turns  int
-	delays map[time.Duration]time.Duration // of links, by round trip
+	turns int
+	// stragglers are how the keys begin of the turns whose subjects may leave some. Such a key may
+	// reach a master after the turn's end, and must not be held against the next subject.
+	stragglers []string
+	delays     map[time.Duration]time.Duration // of links, by round trip
 }
 
 // Nodes returns the number of masters that the cells need.
@@ -157,6 +161,9 @@ func (r *Runner) turn(ctx context.Context, cell Cell, name result.Subject, round
 	}
 	// A lock that reaches its masters again cleans up there. Close it only after that.
 	err = r.empty(ctx, cell, spec)
+	if spec.LeavesStragglers {
+		r.stragglers = append(r.stragglers, load.Prefix(r.turns))
+	}
 	closed = true
 	if e := locker.Close(); e != nil && !fault.any() {
 		err = errors.Join(err, fmt.Errorf("close: %w", e))
@@ -188,7 +195,7 @@ func (r *Runner) empty(ctx context.Context, cell Cell, spec subject.Spec) error 
 	case cell.Scenario == result.Contended && (isOurs(spec.Name) || spec.AbandonsKeys):
 		patience = unwanted
 	}
-	err := r.Masters.AwaitOnly(ctx, spec.Stays, patience)
+	err := r.Masters.AwaitOnly(ctx, slices.Concat(spec.Stays, r.stragglers), patience)
 	if err == nil || !errors.Is(err, masters.ErrLeft) {
 		return err
 	}
