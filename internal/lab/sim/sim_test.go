@@ -92,7 +92,11 @@ func TestWhatRedlockDoesNotPromiseIsSeen(t *testing.T) {
 	slowWithRace(t)
 	for _, kind := range Beyond {
 		t.Run(string(kind), func(t *testing.T) {
-			for seed := uint64(1); ; seed++ {
+			seed := uint64(1)
+			if kind == FailBack {
+				seed = 15 // few seeds show it, and none of the earlier ones
+			}
+			for ; ; seed++ {
 				require.Less(t, seed, uint64(60), "no seed shows it")
 				r := run(t, Config{Seed: seed, Nodes: 3, Clients: 4, For: 2 * time.Second, Faults: []Kind{kind}, Guard: Off})
 				require.Empty(t, r.Violations)
@@ -110,7 +114,7 @@ func TestWhatRedlockDoesNotPromiseIsSeen(t *testing.T) {
 		})
 	}
 	t.Run("delayed restart", func(t *testing.T) {
-		for seed := range uint64(20) {
+		for seed := range uint64(6) {
 			r := run(t, Config{Seed: seed, Clients: 4, Faults: []Kind{AmnesiaOK}})
 			assert.Empty(t, r.Violations, r.Plan.Config.Command())
 			for _, e := range r.Excused {
@@ -186,7 +190,7 @@ func TestShrink(t *testing.T) {
 		}
 		return false
 	}
-	c := Config{Clients: 4, Nodes: 3, Faults: []Kind{Amnesia, Delay, Cancel, Break}, Guard: Off}
+	c := Config{Clients: 4, Nodes: 3, For: time.Second, Faults: []Kind{Amnesia, Delay, Cancel, Break}, Guard: Off}
 	var before Result
 	for c.Seed = 1; ; c.Seed++ {
 		require.Less(t, c.Seed, uint64(60))
