@@ -231,7 +231,7 @@ func TestAcquireMayResendAProposal(t *testing.T) {
 		defer client.Close()
 		args := []any{l.Value(), 1, l.FencingToken(), 1000, "0"}
 		before := b.Redis(0).TTL(key)
-		script, err := os.ReadFile("internal/protocol/propose.lua")
+		script, err := os.ReadFile("../internal/script/propose.lua")
 		require.NoError(b, err)
 		n, err := client.Eval(ctx, string(script), []string{key, fenceKey}, args...).Int64()
 		require.NoError(b, err)

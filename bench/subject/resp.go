@@ -2,25 +2,14 @@ package subject
 
 import (
 	"bufio"
-	_ "embed"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/internal/slot"
-)
-
-// releaseScript is the library's own script, so that the servers do the same work for the
-// bounds as for the library. A test compares the two.
-var (
-	//go:embed release.lua
-	releaseText string
-	//go:embed wake.lua
-	wakeText string
-
-	releaseScript = strings.Replace(releaseText, "--include wake.lua\n", wakeText, 1)
 )
 
 // Replies, byte for byte.
@@ -72,9 +61,10 @@ func dialAll(addrs []string) (conns []net.Conn, sha string, err error) {
 	return conns, sha, nil
 }
 
-// load loads the release script and returns its hash.
+// load loads the library's own release script, so that the servers do the same work for the bounds
+// as for the library, and returns its hash.
 func load(c net.Conn) (string, error) {
-	if _, err := c.Write(appendCommand(nil, "SCRIPT", "LOAD", releaseScript)); err != nil {
+	if _, err := c.Write(appendCommand(nil, "SCRIPT", "LOAD", script.Release.Text)); err != nil {
 		return "", err
 	}
 	r := bufio.NewReader(c)

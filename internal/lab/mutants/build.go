@@ -23,7 +23,7 @@ func root(ctx context.Context) (string, error) {
 
 // rehash replaces the hashes of the scripts that the mutant changes.
 func rehash(root string, text map[string]string) error {
-	const scripts, include = "redlock/internal/protocol/", "--include wake.lua\n"
+	const scripts, include = "internal/script/", "--include wake.lua\n"
 	read := func(file string) (was, now string, err error) {
 		b, err := os.ReadFile(filepath.Join(root, file))
 		was = string(b)
@@ -46,14 +46,14 @@ func rehash(root string, text map[string]string) error {
 		if before == after {
 			continue
 		}
-		_, hashes, err := read(scripts + "scripts.go")
+		_, hashes, err := read(scripts + "script.go")
 		if err != nil {
 			return err
 		}
 		if !strings.Contains(hashes, before) {
-			return fmt.Errorf("the hash of %s.lua is not in %sscripts.go", name, scripts)
+			return fmt.Errorf("the hash of %s.lua is not in %sscript.go", name, scripts)
 		}
-		text[scripts+"scripts.go"] = strings.Replace(hashes, before, after, 1)
+		text[scripts+"script.go"] = strings.Replace(hashes, before, after, 1)
 	}
 	return nil
 }

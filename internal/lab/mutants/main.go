@@ -10,7 +10,7 @@
 //	a node grants a token that it has granted before
 //	found by: sim --fencing
 //
-//	--- a/redlock/internal/protocol/propose.lua
+//	--- a/internal/script/propose.lua
 //	…
 //
 // A hunk applies at any line, but only if its text occurs once in the file. After other changes

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/internal/plain"
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -35,7 +36,7 @@ var (
 // denied us the queue; nil if it permits it.
 func answer(c *call, cmd *wireCmd, batchErr, ineligible, denial error) (ok bool) {
 	op, err := c.Op(), cmd.Err()
-	if op.Entry != nil && op.Observer != nil && op.Kind != protocol.Release && (Denied(err) || cmd.form.script != &protocol.QueueScript) {
+	if op.Entry != nil && op.Observer != nil && op.Kind != protocol.Release && (Denied(err) || cmd.form.script != &script.Queue) {
 		op.Observer.QueueDenied(c.Node(), denial)
 	}
 	if err == nil {

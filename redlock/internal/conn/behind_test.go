@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -110,7 +111,7 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 	guard := voter.NewGuard(clk, 0, clock.DefaultDrift, 1, asynclog.New(nil), nil)
 	conn := &gated{pinned: pin(client, guard.Server(0, "node", server.Addr()), "", clk, time.Second), kept: make(chan struct{}), gate: make(chan struct{})}
 	conn.wire.loaded = map[string]bool{}
-	for _, s := range []*protocol.Script{&protocol.ProposeScript, &protocol.ExtendScript, &protocol.ReleaseScript, &protocol.QueueScript} {
+	for _, s := range []*script.Script{&script.Propose, &script.Extend, &script.Release, &script.Queue} {
 		conn.wire.loaded[s.SHA1] = true
 	}
 	group := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{conn}, clk, time.Hour)
@@ -162,7 +163,7 @@ func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
 	server := miniredis.RunT(t)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
 	defer admin.Close()
-	for _, s := range []*protocol.Script{&protocol.ProposeScript, &protocol.ExtendScript, &protocol.ReleaseScript, &protocol.QueueScript} {
+	for _, s := range []*script.Script{&script.Propose, &script.Extend, &script.Release, &script.Queue} {
 		require.NoError(t, admin.ScriptLoad(t.Context(), s.Text).Err())
 	}
 	for _, ops := range []string{

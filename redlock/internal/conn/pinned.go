@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
-	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
@@ -206,7 +206,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			elsewhere = append(elsewhere, c)
 		default:
 			switch {
-			case cmd.form.script != &protocol.QueueScript:
+			case cmd.form.script != &script.Queue:
 			case Denied(cmd.Err()):
 				p.wire.plain, p.wire.denial = p.check.clock.Now(), cmd.Err()
 			case cmd.Err() == nil:

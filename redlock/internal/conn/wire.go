@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
@@ -38,22 +39,22 @@ const RetryDenied = time.Minute
 
 // form describes the arguments of a command.
 type form struct {
-	script *protocol.Script // nil: SET
+	script *script.Script // nil: SET
 	keys   int
 	args   int // without the keys
 }
 
 var (
-	formPropose      = form{&protocol.ProposeScript, 2, 5}
-	formExtend       = form{&protocol.ExtendScript, 1, 2}
-	formExtendFence  = form{&protocol.ExtendScript, 2, 4}
-	formRelease      = form{&protocol.ReleaseScript, 2, 1}
-	formReleaseLeave = form{&protocol.ReleaseScript, 3, 3}
-	formForce        = form{&protocol.ForceScript, 2, 4}
-	formTry          = form{&protocol.QueueScript, 3, 6}
-	formTryFence     = form{&protocol.QueueScript, 4, 8}
-	formEnqueue      = form{&protocol.QueueScript, 3, 4} // for a Dequeue and a Probe too
-	formInspect      = form{&protocol.InspectScript, 2, 0}
+	formPropose      = form{&script.Propose, 2, 5}
+	formExtend       = form{&script.Extend, 1, 2}
+	formExtendFence  = form{&script.Extend, 2, 4}
+	formRelease      = form{&script.Release, 2, 1}
+	formReleaseLeave = form{&script.Release, 3, 3}
+	formForce        = form{&script.Force, 2, 4}
+	formTry          = form{&script.Queue, 3, 6}
+	formTryFence     = form{&script.Queue, 4, 8}
+	formEnqueue      = form{&script.Queue, 3, 4} // for a Dequeue and a Probe too
+	formInspect      = form{&script.Inspect, 2, 0}
 	actions          = [...]any{protocol.Acquire: "try", protocol.TopUp: "try", protocol.Enqueue: "enqueue", protocol.Dequeue: "dequeue", protocol.Probe: "enqueue"}
 )
 
@@ -97,19 +98,19 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 	a[1], a[2], a[3] = w.script, w.keys, c.NodeKey
 	a = a[4:]
 	switch w.form.script {
-	case &protocol.ExtendScript:
+	case &script.Extend:
 		if w.form == formExtendFence {
 			a[0], a = c.Fence.Key, a[1:]
 			a[2], a[3] = c.Fence.Token, c.Fence.Retention
 		}
 		a[0], a[1] = &w.value, c.TTL
-	case &protocol.ProposeScript:
+	case &script.Propose:
 		a[0], a[1], a[2], a[3], a[4] = c.Fence.Key, &w.value, c.TTL, c.Fence.Token, c.Fence.Retention
 		a[5] = "0"
 		if c.Kind == protocol.TopUp {
 			a[5] = "1"
 		}
-	case &protocol.ReleaseScript:
+	case &script.Release:
 		if w.form == formReleaseLeave {
 			a[0], a = c.Queue.Key, a[1:]
 			a[2], a[3] = c.Entry.NameOn(sharded), c.Entry.Ticket
@@ -118,16 +119,16 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 		if c.Value == "" && c.Entry != nil { // nothing to delete, and a key may be empty
 			w.value = c.Entry.Name.(string)
 		}
-	case &protocol.ForceScript:
+	case &script.Force:
 		w.old = protocol.BrokenMessage(c.Value) // which no hook may print either
 		a[0], a[1], a[2], a[3] = c.Queue.Flag, &w.value, protocol.BrokenChannel(c.NodeKey.(string), sharded), &w.old
 		a[4] = "0"
 		if c.Foreign {
 			a[4] = "1"
 		}
-	case &protocol.InspectScript:
+	case &script.Inspect:
 		a[0] = c.Queue.Flag
-	case &protocol.QueueScript:
+	case &script.Queue:
 		a[0], a[1], a = c.Queue.Key, c.Queue.Flag, a[2:]
 		if w.form == formTryFence {
 			a[0], a = c.Fence.Key, a[1:]

@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
 
 // A node's reply is input: only a reply that inspect.lua can give is accepted.
 func TestDecodeInspection(t *testing.T) {
 	op := Operation{Kind: Inspect}
-	decode := func(reply any) (Reply, bool) { return op.Decode(&InspectScript, reply, nil) }
+	decode := func(reply any) (Reply, bool) { return op.Decode(&script.Inspect, reply, nil) }
 	for name, reply := range map[string]any{
 		"nothing":              nil,
 		"no list":              "value",

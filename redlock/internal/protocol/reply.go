@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 )
@@ -67,11 +68,11 @@ func DecodeNil(ineligible error) Reply {
 // ineligible is the reason why the node's vote does not count; nil if it counts. If it does
 // not, a grant to take or to extend the key fails. A reply that the node has lost or deleted a
 // key is valid all the same.
-func (o *Operation) Decode(script *Script, reply any, ineligible error) (r Reply, ok bool) {
-	switch script {
-	case &QueueScript:
+func (o *Operation) Decode(s *script.Script, reply any, ineligible error) (r Reply, ok bool) {
+	switch s {
+	case &script.Queue:
 		return o.decodeQueue(reply, ineligible)
-	case &InspectScript:
+	case &script.Inspect:
 		return decodeInspection(reply, ineligible)
 	}
 	number, ok := reply.(int64)

@@ -57,7 +57,7 @@ func (f *fleet) isStored(key string, want stored) {
 // doubles.
 func TestRealAcquireProposeScript(t *testing.T) {
 	f := startFleet(t, 1)
-	script, err := os.ReadFile("../protocol/propose.lua")
+	script, err := os.ReadFile("../../../internal/script/propose.lua")
 	require.NoError(t, err)
 	const (
 		token, below, above int64 = 1790000000000001, 1790000000000000, 1790000000000002

@@ -1,4 +1,5 @@
-package protocol
+// Package script has the Lua scripts that run on the nodes.
+package script
 
 import (
 	_ "embed"
@@ -29,12 +30,12 @@ var (
 
 // The scripts. Each file describes its arguments and its reply.
 var (
-	ReleaseScript = Script{including(wakeText, releaseText), "b4ff3d38bab1162b96024c25f14a0d4021c7bccd"}
-	ForceScript   = Script{including(wakeText, forceText), "70ac01f590173ed2d37a944793b5bd8ceab479ae"}
-	ExtendScript  = Script{extendText, "a298951b21bd8fb300a60e7e68d7ea417672a3f1"}
-	ProposeScript = Script{proposeText, "39a9232a1ea5619ac4a28e52dafc08d13099d806"}
-	QueueScript   = Script{including(wakeText, queueText), "165fe391aeecebf924f25bbc654e15d8abfb35d8"}
-	InspectScript = Script{inspectText, "e8712ffe2f58848fa24c8445d68cec2a32df377e"}
+	Release = Script{including(wakeText, releaseText), "b4ff3d38bab1162b96024c25f14a0d4021c7bccd"}
+	Force   = Script{including(wakeText, forceText), "70ac01f590173ed2d37a944793b5bd8ceab479ae"}
+	Extend  = Script{extendText, "a298951b21bd8fb300a60e7e68d7ea417672a3f1"}
+	Propose = Script{proposeText, "39a9232a1ea5619ac4a28e52dafc08d13099d806"}
+	Queue   = Script{including(wakeText, queueText), "165fe391aeecebf924f25bbc654e15d8abfb35d8"}
+	Inspect = Script{inspectText, "e8712ffe2f58848fa24c8445d68cec2a32df377e"}
 )
 
 // including inserts wake.lua where a script includes it, as scripts cannot call each other.
