@@ -5,7 +5,7 @@ import (
 	"unique"
 )
 
-// Call is one round's operation on one node. A [Carrier] answers each call of a batch with
+// Call is one round's operation on one node. A [Transport] answers each call of a batch with
 // exactly one of Grant, Refuse, Fail, Lose and Unsent. An answer after the round's decision
 // does not change it.
 type Call[T any] struct {
@@ -138,9 +138,9 @@ func (c *Call[T]) take(now time.Time) bool {
 }
 
 // settle finishes a call that its batch left unanswered. open reports that its result is
-// indeterminate, owed that it was queued again to be repeated, and voted that its node granted
+// indeterminate, undelivered that it was queued again to be repeated, and voted that its node granted
 // or refused it.
-func (c *Call[T]) settle(now time.Time) (open, owed, voted bool) {
+func (c *Call[T]) settle(now time.Time) (open, undelivered, voted bool) {
 	r := c.round
 	r.mu.Lock()
 	if c.state != taken {
@@ -150,13 +150,13 @@ func (c *Call[T]) settle(now time.Time) (open, owed, voted bool) {
 	}
 	if r.kept() && now.Before(r.spec.KeepUntil) {
 		if !c.counted && !c.lost {
-			c.lost, c.err = true, ErrNoAnswer // the Carrier left it without an answer
+			c.lost, c.err = true, ErrNoAnswer // the Transport left it without an answer
 		}
 		c.state = queued
 		r.unlock()
 		return true, true, false
 	}
-	r.count(c, Failed, 0, ErrNoAnswer) // no effect unless the Carrier left it without an answer
+	r.count(c, Failed, 0, ErrNoAnswer) // no effect unless the Transport left it without an answer
 	c.end(Failed)
 	r.unlock()
 	return true, false, false

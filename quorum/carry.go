@@ -9,13 +9,13 @@ import (
 
 // run is the lane's goroutine.
 func (l *lane[T]) run(ctx context.Context) {
-	defer l.carrier.Rest()
+	defer l.transport.Rest()
 	defer l.giveUp()
 
 	busy := l.clock.Now()
 	l.rest = l.clock.AfterFunc(idleRest, func() { l.ring(&l.rested) })
 	defer l.rest.Stop()
-	running := true // the rest timer runs: the Carrier may have connections to give back
+	running := true // the rest timer runs: the Transport may have connections to give back
 	l.repeat = l.clock.AfterFunc(lastRetry, func() { l.ring(&l.due) })
 	defer l.repeat.Stop()
 	l.repeat.Stop()
@@ -32,7 +32,7 @@ func (l *lane[T]) run(ctx context.Context) {
 			if idle := l.clock.Now().Sub(busy); idle < idleRest {
 				l.rest.Reset(idleRest - idle)
 			} else {
-				l.carrier.Rest()
+				l.transport.Rest()
 				running = false
 			}
 			continue
@@ -48,7 +48,7 @@ func (l *lane[T]) run(ctx context.Context) {
 		began := l.clock.Now()
 		if l.claim(began) {
 			many = len(l.live) > 1
-			l.carrier.Carry(ctx, l.live)
+			l.transport.Carry(ctx, l.live)
 			busy = l.clock.Now()
 			hung = busy.Sub(began) >= l.timeout
 			if !running {
@@ -62,7 +62,7 @@ func (l *lane[T]) run(ctx context.Context) {
 		if closing := l.clear(voted, busy); closing && silent && (hung || l.final) {
 			return
 		}
-		if len(l.owed) > 0 {
+		if len(l.undelivered) > 0 {
 			l.repeat.Reset(l.retry)
 		}
 		if many {
@@ -106,12 +106,12 @@ func (l *lane[T]) pick() picked {
 	l.final = l.closing
 	n := min(len(l.queue), maxBatch)
 	if n > 0 || due || l.closing { // closing: the last chance for pending deliveries
-		m := min(len(l.owed), maxBatch)
+		m := min(len(l.undelivered), maxBatch)
 		if l.retry > 0 {
 			m = min(m, fewOwed) // the node has not answered: try a few first
 		}
-		l.batch = append(l.batch, l.owed[:m]...)
-		l.owed = slices.Delete(l.owed, 0, m)
+		l.batch = append(l.batch, l.undelivered[:m]...)
+		l.undelivered = slices.Delete(l.undelivered, 0, m)
 	}
 	l.batch = append(l.batch, l.queue[:n]...)
 	clear(l.queue[:n])
@@ -144,25 +144,25 @@ func (l *lane[T]) claim(now time.Time) bool {
 	return len(l.live) > 0
 }
 
-// settle finishes the calls that the Carrier left unanswered, or makes them pending
+// settle finishes the calls that the Transport left unanswered, or makes them pending
 // deliveries. It reports whether the node answered nothing, and whether it voted at all.
 func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 	lost, silent := false, true
 	for _, c := range l.live {
-		open, owed, vote := c.settle(now)
+		open, undelivered, vote := c.settle(now)
 		lost, silent, voted = lost || open, silent && open, voted || vote
-		if owed {
-			l.owed = append(l.owed, c)
+		if undelivered {
+			l.undelivered = append(l.undelivered, c)
 		}
 	}
 	clear(l.live)
 	l.live = l.live[:0]
 
-	if len(l.owed) > maxBacklog {
-		for _, c := range l.owed[maxBacklog:] {
+	if len(l.undelivered) > maxBacklog {
+		for _, c := range l.undelivered[maxBacklog:] {
 			c.Fail(ErrBacklog)
 		}
-		l.owed = l.owed[:maxBacklog]
+		l.undelivered = l.undelivered[:maxBacklog]
 	}
 	if lost {
 		l.retry = min(max(2*l.retry, firstRetry), lastRetry)
@@ -199,8 +199,8 @@ func (l *lane[T]) clear(voted bool, now time.Time) bool {
 // giveUp fails the calls that are left when the lane ends.
 func (l *lane[T]) giveUp() {
 	l.mu.Lock()
-	calls := append(l.owed, l.queue...)
-	l.owed, l.queue = nil, nil
+	calls := append(l.undelivered, l.queue...)
+	l.undelivered, l.queue = nil, nil
 	l.mu.Unlock()
 	for _, c := range calls {
 		c.Fail(ErrClosed)

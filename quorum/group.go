@@ -22,13 +22,13 @@ type Group[T any] struct {
 	running errgroup.Group
 }
 
-// NewGroup starts a lane for each [Carrier]. timeout is the longest that a round waits for a
+// NewGroup starts a lane for each [Transport]. timeout is the longest that a round waits for a
 // vote, unless its Spec says otherwise. The lanes run until Close.
-func NewGroup[T any](carriers []Carrier[T], clk clock.Clock, timeout time.Duration) *Group[T] {
+func NewGroup[T any](transports []Transport[T], clk clock.Clock, timeout time.Duration) *Group[T] {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel}
-	for _, carrier := range carriers {
-		l := newLane(carrier, clk, timeout)
+	for _, transport := range transports {
+		l := newLane(transport, clk, timeout)
 		g.lanes = append(g.lanes, l)
 		g.running.Go(func() error {
 			l.run(ctx)

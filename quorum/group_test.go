@@ -26,7 +26,7 @@ type (
 	spec  = quorum.Spec[string]
 )
 
-// node is a Carrier that runs a function of the test and records its batches.
+// node is a Transport that runs a function of the test and records its batches.
 type node struct {
 	mu    sync.Mutex
 	carry func(batch []*call)
@@ -120,11 +120,11 @@ func unreachable(g *quorum.Group[string], d time.Duration) func([]*call) {
 }
 
 func group(nodes ...*node) *quorum.Group[string] {
-	carriers := make([]quorum.Carrier[string], len(nodes))
+	transports := make([]quorum.Transport[string], len(nodes))
 	for i, n := range nodes {
-		carriers[i] = n
+		transports[i] = n
 	}
-	return quorum.NewGroup(carriers, clock.System(), timeout)
+	return quorum.NewGroup(transports, clock.System(), timeout)
 }
 
 // run starts a round and waits for it. It returns the round and the virtual time it took.
@@ -384,15 +384,15 @@ func TestARefusedNodeIsNotDialledWithoutEnd(t *testing.T) {
 		assert.Equal(t, quorum.Won, r.Tally().Outcome())
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		owed := 0
+		undelivered := 0
 		for _, b := range n.batches()[dials:] {
 			for _, op := range b {
 				if op == "owe" {
-					owed++
+					undelivered++
 				}
 			}
 		}
-		assert.GreaterOrEqual(t, owed, 10_000)
+		assert.GreaterOrEqual(t, undelivered, 10_000)
 		assert.Positive(t, n.rests(), "it rests as any other")
 		g.Close(0)
 	})
@@ -686,7 +686,7 @@ func TestALaneRestsOnAnyClock(t *testing.T) {
 	for _, offset := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			n := &node{carry: grants}
-			g := quorum.NewGroup([]quorum.Carrier[string]{n}, clock.Skewed(clock.System(), 1, offset), timeout)
+			g := quorum.NewGroup([]quorum.Transport[string]{n}, clock.Skewed(clock.System(), 1, offset), timeout)
 			run(g, spec{})
 			time.Sleep(900 * time.Millisecond)
 			synctest.Wait()

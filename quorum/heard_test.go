@@ -34,11 +34,11 @@ func TestHeardComesWhenAllHaveBeenHeardOf(t *testing.T) {
 				c.Unsent(errors.New("refused"))
 			}
 		}
-		var carriers []quorum.Carrier[string]
+		var transports []quorum.Transport[string]
 		for _, carry := range []func([]*call){grants, grants, grants, slow, refused} {
-			carriers = append(carriers, &node{carry: carry})
+			transports = append(transports, &node{carry: carry})
 		}
-		g = quorum.NewGroup(carriers, clock.System(), timeout)
+		g = quorum.NewGroup(transports, clock.System(), timeout)
 		start := time.Now()
 		var heard, done []time.Duration
 		r := g.Start(spec{
@@ -58,7 +58,7 @@ func TestHeardComesWhenAllHaveBeenHeardOf(t *testing.T) {
 func TestHeardComesWithTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := &node{carry: func(calls []*call) { time.Sleep(time.Second) }}
-		g := quorum.NewGroup([]quorum.Carrier[string]{hangs}, clock.System(), timeout)
+		g := quorum.NewGroup([]quorum.Transport[string]{hangs}, clock.System(), timeout)
 		heard := 0
 		r := g.Start(spec{Op: "op", Heard: func(*round) { heard++ }})
 		r.Wait(t.Context())

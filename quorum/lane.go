@@ -36,8 +36,8 @@ const (
 	lastRedial = 500 * time.Millisecond
 )
 
-// Carrier is the transport to one node. One goroutine at a time calls its methods.
-type Carrier[T any] interface {
+// Transport is the transport to one node. One goroutine at a time calls its methods.
+type Transport[T any] interface {
 	// Carry performs the batch on the node, in order, and answers each call. It may take as
 	// long as the node's connection allows: rounds do not wait for it. ctx ends when the group
 	// is closed and cannot wait longer.
@@ -50,10 +50,10 @@ type Carrier[T any] interface {
 // under way. Calls that arrive meanwhile share the next batch. Since there is one stream, a
 // release can never overtake its own acquisition.
 type lane[T any] struct {
-	carrier Carrier[T]
-	clock   clock.Clock
-	timeout time.Duration // a node that leaves a batch unanswered for that long hangs
-	wake    chan struct{} // holds one wake-up
+	transport Transport[T]
+	clock     clock.Clock
+	timeout   time.Duration // a node that leaves a batch unanswered for that long hangs
+	wake      chan struct{} // holds one wake-up
 
 	// The timers wake the lane like a call, so that it sleeps on one channel.
 	rest, repeat, pause clock.Timer
@@ -74,14 +74,14 @@ type lane[T any] struct {
 	closing bool
 
 	// The fields below are used by the lane's goroutine alone.
-	live  []*Call[T] // calls of batch that are still wanted
-	owed  []*Call[T] // pending deliveries: kept calls whose result is indeterminate
-	retry time.Duration
-	final bool // batch was picked while the lane was closing
+	live        []*Call[T] // calls of batch that are still wanted
+	undelivered []*Call[T] // pending deliveries: kept calls whose result is indeterminate
+	retry       time.Duration
+	final       bool // batch was picked while the lane was closing
 }
 
-func newLane[T any](carrier Carrier[T], clk clock.Clock, timeout time.Duration) *lane[T] {
-	return &lane[T]{carrier: carrier, clock: clk, timeout: timeout, wake: make(chan struct{}, 1)}
+func newLane[T any](transport Transport[T], clk clock.Clock, timeout time.Duration) *lane[T] {
+	return &lane[T]{transport: transport, clock: clk, timeout: timeout, wake: make(chan struct{}, 1)}
 }
 
 // submit queues the call, or finishes it at once if the lane cannot take it.

@@ -37,11 +37,11 @@ func TestAKeptCallThatWasLostVotesWhenItIsRepeated(t *testing.T) {
 		after time.Duration
 		err   error
 	}{
-		"granted at the repetition": {func(**quorum.Group[string]) func([]*call) { return breaks(1, grants) }, quorum.Granted, 50 * time.Millisecond, nil},
-		"granted at the second":     {func(**quorum.Group[string]) func([]*call) { return breaks(2, grants) }, quorum.Granted, 150 * time.Millisecond, nil},
-		"never answered":            {func(**quorum.Group[string]) func([]*call) { return breaks(99, nil) }, quorum.Failed, timeout, errBroken},
-		"hung at the repetition":    {func(**quorum.Group[string]) func([]*call) { return breaks(1, hangs(time.Second)) }, quorum.Failed, timeout, errBroken},
-		"forgotten by its carrier":  {func(**quorum.Group[string]) func([]*call) { return func([]*call) {} }, quorum.Failed, timeout, quorum.ErrNoAnswer},
+		"granted at the repetition":  {func(**quorum.Group[string]) func([]*call) { return breaks(1, grants) }, quorum.Granted, 50 * time.Millisecond, nil},
+		"granted at the second":      {func(**quorum.Group[string]) func([]*call) { return breaks(2, grants) }, quorum.Granted, 150 * time.Millisecond, nil},
+		"never answered":             {func(**quorum.Group[string]) func([]*call) { return breaks(99, nil) }, quorum.Failed, timeout, errBroken},
+		"hung at the repetition":     {func(**quorum.Group[string]) func([]*call) { return breaks(1, hangs(time.Second)) }, quorum.Failed, timeout, errBroken},
+		"forgotten by its transport": {func(**quorum.Group[string]) func([]*call) { return func([]*call) {} }, quorum.Failed, timeout, quorum.ErrNoAnswer},
 		// The node may have done it the first time: the refusal is no evidence that it did
 		// not.
 		"refused at the repetition": {func(**quorum.Group[string]) func([]*call) { return breaks(1, refuses) }, quorum.Failed, 50 * time.Millisecond, errBroken},

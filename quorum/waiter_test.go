@@ -37,7 +37,7 @@ func TestASkewedClocksTimersEndAWaitInTime(t *testing.T) {
 			clk := clock.Skewed(clock.System(), rate, time.Hour)
 			time.Sleep(time.Duration(r.Int64N(int64(1000 * time.Hour))))
 			n := &node{carry: hangs(time.Hour)}
-			g := quorum.NewGroup([]quorum.Carrier[string]{n}, clk, timeout)
+			g := quorum.NewGroup([]quorum.Transport[string]{n}, clk, timeout)
 			for range 5 {
 				round := g.Start(spec{})
 				round.Wait(context.Background())
@@ -98,7 +98,7 @@ func (t *heldTimer) Reset(d time.Duration) bool {
 func TestATickOfAnEarlierWaitChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := &held{Clock: clock.System()}
-		g := quorum.NewGroup([]quorum.Carrier[string]{&node{carry: hangs(2 * time.Second)}}, clk, timeout)
+		g := quorum.NewGroup([]quorum.Transport[string]{&node{carry: hangs(2 * time.Second)}}, clk, timeout)
 		defer g.Close(0)
 		older := g.Start(spec{Op: "older"}) // waited for second, ends first
 		time.Sleep(150 * time.Millisecond)

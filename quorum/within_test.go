@@ -85,7 +85,7 @@ func TestWithinDoesNotOutlastTheDecisionByMoreThanTheTimeout(t *testing.T) {
 // A waiter serves rounds of different Within one after the other.
 func TestWithinOfOneWaitIsNotThatOfTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := quorum.NewGroup([]quorum.Carrier[string]{&node{carry: hangs(time.Minute)}}, clock.System(), timeout)
+		g := quorum.NewGroup([]quorum.Transport[string]{&node{carry: hangs(time.Minute)}}, clock.System(), timeout)
 		for _, within := range []time.Duration{5 * timeout, timeout / 4, 0, 2 * timeout} {
 			_, took := run(g, spec{Within: within})
 			want := within

@@ -7,9 +7,9 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// forced records which nodes have reported that ForceRelease deleted the key of a lock. The lock's
+// breakReports records which nodes have reported that ForceRelease deleted the key of a lock. The lock's
 // mu guards it.
-type forced struct {
+type breakReports struct {
 	digest  protocol.Digest
 	deleted []bool    // nodes that have deleted the key since the last renewal began
 	sum     int       // the number of these nodes
@@ -21,27 +21,27 @@ type forced struct {
 // With a Cluster each renewal looks for the shard again, as the key's slot may have moved. The
 // caller holds mu.
 func (l *Lock) watch() {
-	first := l.forced == nil
+	first := l.reports == nil
 	if first {
-		l.forced = &forced{digest: protocol.DigestOf(l.value), deleted: make([]bool, len(l.r.nodes))}
+		l.reports = &breakReports{digest: protocol.DigestOf(l.value), deleted: make([]bool, len(l.r.nodes))}
 	}
 	if first || l.r.subscriber.Clustered() {
-		l.r.subscriber.WatchLock(l.forced.digest, l.nodeKey.(string), l.broken)
+		l.r.subscriber.WatchLock(l.reports.digest, l.nodeKey.(string), l.deletedByForce)
 	}
 }
 
 // unwatch ends what watch began. The caller holds mu.
 func (l *Lock) unwatch() {
-	if l.forced != nil {
-		l.r.subscriber.UnwatchLock(l.forced.digest)
+	if l.reports != nil {
+		l.r.subscriber.UnwatchLock(l.reports.digest)
 	}
 }
 
-// broken records a node's report that it has deleted the lock's key.
-func (l *Lock) broken(node int) {
+// deletedByForce records a node's report that it has deleted the lock's key.
+func (l *Lock) deletedByForce(node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if f := l.forced; l.cause == nil && !f.deleted[node] {
+	if f := l.reports; l.cause == nil && !f.deleted[node] {
 		f.deleted[node] = true
 		f.sum++
 		l.renewSooner()
@@ -52,7 +52,7 @@ func (l *Lock) broken(node int) {
 // before it. Renewals because of messages are at least minRetry apart, so that a flood of messages
 // does not cause a flood of renewals. The caller holds mu.
 func (l *Lock) renewing() {
-	if f := l.forced; f.sum > 0 {
+	if f := l.reports; f.sum > 0 {
 		clear(f.deleted)
 		f.sum, f.next = 0, l.r.cfg.Clock.Now().Add(minRetry)
 	}
@@ -65,7 +65,7 @@ func (l *Lock) renewing() {
 // ForceRelease, one message is enough. If a renewal is under way, another one follows it. The
 // caller holds mu.
 func (l *Lock) renewSooner() {
-	f := l.forced
+	f := l.reports
 	if f == nil || f.sum == 0 {
 		return
 	}

@@ -47,7 +47,7 @@ func (r *Redlock) Do(ctx context.Context, key string, ttl time.Duration, fn func
 	}
 	lock.KeepAlive()
 
-	fnCtx, cancel := context.WithCancelCause(&carrier{ctx, lock})
+	fnCtx, cancel := context.WithCancelCause(&lockContext{ctx, lock})
 	lock.endWithLock(cancel)
 	// Deferred, so that a panic or a Goexit in fn also releases the lock, and then goes on.
 	defer func() {

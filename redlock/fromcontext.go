@@ -26,13 +26,13 @@ func FromContext(ctx context.Context, key string) (*Lock, bool) {
 // lockKey is the key under which a context carries the lock on the Redlock key of that name.
 type lockKey string
 
-// carrier is a context that adds a lock to its parent.
-type carrier struct {
+// lockContext is a context that adds a lock to its parent.
+type lockContext struct {
 	context.Context
 	lock *Lock
 }
 
-func (c *carrier) Value(key any) any {
+func (c *lockContext) Value(key any) any {
 	if k, ok := key.(lockKey); ok && string(k) == c.lock.key {
 		return c.lock
 	}

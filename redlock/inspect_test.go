@@ -291,8 +291,8 @@ func TestInspectADuplicate(t *testing.T) {
 			i, err := r.Inspect(ctx, key)
 			require.NoError(b, err)
 			assert.Equal(b, redlock.VerdictUnknown, i.Verdict())
-			twins := slices.DeleteFunc(i.Nodes, func(n redlock.NodeInspection) bool { return !errors.Is(n.Err, redlock.ErrDuplicateNode) })
-			assert.Len(b, twins, 1)
+			duplicates := slices.DeleteFunc(i.Nodes, func(n redlock.NodeInspection) bool { return !errors.Is(n.Err, redlock.ErrDuplicateNode) })
+			assert.Len(b, duplicates, 1)
 		}
 	})
 }

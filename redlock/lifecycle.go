@@ -102,7 +102,7 @@ func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 		l.wait.End(l.r.cfg.Clock.Now())
 		release.Queue, release.Entry, release.Observer = l.wait.queue, l.wait.entry(""), l.wait
 	}
-	keys := l.keys
+	keys := l.keysUntil
 	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
 		keys = atLeast // ask once in any case: keys expire by the nodes' clocks, not by ours
 	}
@@ -169,8 +169,8 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 
 // outlive records that one of the lock's keys may live until t; mu is held.
 func (l *Lock) outlive(t time.Time) {
-	if t.After(l.keys) {
-		l.keys = t
+	if t.After(l.keysUntil) {
+		l.keysUntil = t
 	}
 }
 

@@ -31,18 +31,18 @@ type Lock struct {
 	proposals      // that won the lock; first is nil once every node has been sent the last of them
 	toppedUp  bool // topped up: nodes that the proposals did not reach may have the key
 
-	mu       sync.Mutex
-	until    time.Time
-	ttl      time.Duration // the last one asked for
-	keys     time.Time     // until when one of the lock's keys can live on any node
-	cause    error         // why it ended; nil while it is held
-	released bool          // the release has been started
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	cancelDo context.CancelCauseFunc // ends the context of the function that Do runs
+	mu        sync.Mutex
+	until     time.Time
+	ttl       time.Duration // the last one asked for
+	keysUntil time.Time     // until when one of the lock's keys can live on any node
+	cause     error         // why it ended; nil while it is held
+	released  bool          // the release has been started
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	cancelDo  context.CancelCauseFunc // ends the context of the function that Do runs
 
 	keepAlive bool
-	forced    *forced // nil until the first renewal
+	reports   *breakReports // nil until the first renewal
 
 	wait   *wait // the wait that won the lock; nil if there was none
 	holder waitqueue.Holder[wait]
@@ -117,7 +117,7 @@ func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(&carrier{context.WithoutCancel(l.values), l})
+		l.ctx, l.cancel = context.WithCancelCause(&lockContext{context.WithoutCancel(l.values), l})
 		if l.cause != nil {
 			l.cancel(l.cause)
 		}

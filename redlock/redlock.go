@@ -34,7 +34,7 @@ type Redlock struct {
 	local     *waitqueue.Local[wait]
 	guard     *voter.Guard
 
-	introduced atomic.Bool // the very first round has waited for all nodes; see ask
+	identified atomic.Bool // the very first round has waited for all nodes; see ask
 
 	tokens    tokens
 	retention any // int64: milliseconds for which fences are kept
@@ -126,13 +126,13 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	})
 
 	r.waits = waitqueue.New(waitqueue.Config{Nodes: len(r.nodes), NodeTimeout: cfg.NodeTimeout, Random: r.random.below})
-	carriers := make([]quorum.Carrier[protocol.Operation], len(r.nodes))
+	transports := make([]quorum.Transport[protocol.Operation], len(r.nodes))
 	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.subscriber.Renew)
 	for i, n := range r.nodes {
 		n.Identify(func(addr string) *voter.Server { return r.guard.Server(i, n.Addr, addr) })
-		carriers[i] = n
+		transports[i] = n
 	}
-	r.group = quorum.NewGroup(carriers, cfg.Clock, cfg.NodeTimeout)
+	r.group = quorum.NewGroup(transports, cfg.Clock, cfg.NodeTimeout)
 	for i, n := range r.nodes {
 		stop := n.WatchDials(
 			func(err error) { r.group.Unreachable(i, err) },

@@ -155,10 +155,10 @@ func (a *attempt) spec(op protocol.Operation) quorum.Spec[protocol.Operation] {
 	return spec
 }
 
-// introduction is how long a Redlock's very first round waits for the nodes that a majority did
+// firstRoundGrace is how long a Redlock's very first round waits for the nodes that a majority did
 // not need, unless a quarter of NodeTimeout, or of what is left of the lock's validity, is
 // shorter. It is enough for a second connection to a server that has answered on the first.
-const introduction = 50 * time.Millisecond
+const firstRoundGrace = 50 * time.Millisecond
 
 // ask sends the first round and waits for its decision. The very first round of a Redlock also
 // waits for the other nodes a little, so that a server that is listed twice is an error from the
@@ -166,7 +166,7 @@ const introduction = 50 * time.Millisecond
 func (a *attempt) ask(ctx context.Context, op protocol.Operation) *quorum.Round[protocol.Operation] {
 	r := a.r
 	spec := a.spec(op)
-	if r.introduced.Load() {
+	if r.identified.Load() {
 		round := r.start(spec)
 		round.Wait(ctx)
 		return round
@@ -176,7 +176,7 @@ func (a *attempt) ask(ctx context.Context, op protocol.Operation) *quorum.Round[
 	round := r.start(spec)
 	round.Wait(ctx)
 	left := clock.Validity(a.ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)
-	timer := r.cfg.Clock.NewTimer(max(min(introduction, r.cfg.NodeTimeout/4, left/4), 0))
+	timer := r.cfg.Clock.NewTimer(max(min(firstRoundGrace, r.cfg.NodeTimeout/4, left/4), 0))
 	defer timer.Stop()
 	select {
 	case <-all:
@@ -184,7 +184,7 @@ func (a *attempt) ask(ctx context.Context, op protocol.Operation) *quorum.Round[
 	case <-ctx.Done():
 		return round
 	}
-	r.introduced.Store(true)
+	r.identified.Store(true)
 	return round
 }
 
@@ -194,7 +194,7 @@ func (a *attempt) lock(ctx context.Context, until time.Time) *Lock {
 	return &Lock{
 		r: a.r, key: op.Key, nodeKey: op.NodeKey, value: op.Value, fence: op.Fence,
 		values: ctx, proposals: a.proposals, wait: a.wait,
-		until: until, ttl: a.ttl, keys: a.last().Start().Add(a.ttl),
+		until: until, ttl: a.ttl, keysUntil: a.last().Start().Add(a.ttl),
 	}
 }
 

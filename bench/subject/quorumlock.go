@@ -31,7 +31,7 @@ const guard = 3 * time.Second
 // record.
 const (
 	fences = "redlock:fence:"
-	marker = "redlock:server"
+	record = "redlock:server"
 )
 
 func quorumlockWith(name result.Subject, config redlock.Config) Spec {
@@ -45,7 +45,7 @@ func quorumlockWith(name result.Subject, config redlock.Config) Spec {
 		s.Stays = append(s.Stays, fences)
 	}
 	if config.RestartGuard > 0 {
-		s.Stays = append(s.Stays, marker)
+		s.Stays = append(s.Stays, record)
 	}
 	ttl := s.LockTTL()
 	if s.Guard == 0 && len(s.Stays) == 0 {

@@ -83,18 +83,18 @@ func TestDrawsOfClocks(t *testing.T) {
 }
 
 func TestWhatStaysOnMasters(t *testing.T) {
-	const marker, fence = "redlock:server", "redlock:fence:{left}"
+	const record, fence = "redlock:server", "redlock:fence:{left}"
 	for _, tc := range []struct {
 		terms terms
 		stays []string
 	}{
 		{plain, nil},
 		{fenced, []string{fence}},
-		{guarded, []string{marker, fence}},
+		{guarded, []string{record, fence}},
 		{unguarded, []string{fence}},
 	} {
 		var stays []string
-		for _, key := range []string{"left", marker, fence, "redlock:fence:{other}", "redlock:fence:left"} {
+		for _, key := range []string{"left", record, fence, "redlock:fence:{other}", "redlock:fence:left"} {
 			if tc.terms.keeps(key) {
 				stays = append(stays, key)
 			}

@@ -145,10 +145,10 @@ const noSubscribe = "NOPERM this user has no permissions to run the 'subscribe' 
 // identity record, which was written and replicated long before them.
 func (w *world) forgetLatest(number int, takeOver func()) {
 	server := w.masters.Master(number).Miniredis()
-	mark, err := server.Get(markerKey)
+	mark, err := server.Get(recordKey)
 	takeOver()
 	if err == nil {
-		_ = server.Set(markerKey, mark)
+		_ = server.Set(recordKey, mark)
 	}
 }
 

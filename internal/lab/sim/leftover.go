@@ -48,7 +48,7 @@ func (w *world) leftovers() {
 	time.Sleep(wait)
 	for i, m := range w.servers() {
 		for _, key := range m.Miniredis().Keys() {
-			if key == markerKey {
+			if key == recordKey {
 				continue // the identity record stays
 			}
 			if w.plan.Fencing && strings.HasPrefix(key, fencePrefix) {

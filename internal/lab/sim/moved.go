@@ -164,8 +164,8 @@ func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 	case Spare:
 		text = "the address goes to another server"
 		begin = func() {
-			if text, err := m.Miniredis().Get(markerKey); err == nil && f.Copied {
-				_ = w.masters.Master(f.Server).Miniredis().Set(markerKey, text)
+			if text, err := m.Miniredis().Get(recordKey); err == nil && f.Copied {
+				_ = w.masters.Master(f.Server).Miniredis().Set(recordKey, text)
 			}
 			w.lead(f.Node, f.Server, nil)
 		}
@@ -174,8 +174,8 @@ func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 		begin = func() {
 			next := w.masters.Master(f.Server)
 			next.PromotedFrom(m)
-			if text, err := m.Miniredis().Get(markerKey); err == nil {
-				_ = next.Miniredis().Set(markerKey, text)
+			if text, err := m.Miniredis().Get(recordKey); err == nil {
+				_ = next.Miniredis().Set(recordKey, text)
 			}
 			w.lead(f.Node, f.Server, func(client int) bool { return w.plan.stays(f, client) })
 		}
@@ -272,7 +272,7 @@ func (w *world) grownOld() {
 			m.PromotedFrom(m)
 			said := w.info(m)
 			since := time.Now().Add(-between(r, 5*time.Second, inmemory.InitialUptime))
-			_ = m.Miniredis().Set(markerKey, fmt.Sprintf("%s:%s %d", said["run_id"], said["master_replid"], since.UnixMilli()))
+			_ = m.Miniredis().Set(recordKey, fmt.Sprintf("%s:%s %d", said["run_id"], said["master_replid"], since.UnixMilli()))
 		}
 	}
 }

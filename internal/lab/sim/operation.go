@@ -32,16 +32,16 @@ const (
 // fencePrefix is the prefix of the keys of fences.
 const fencePrefix = "redlock:fence:"
 
-// markerKey is the key of the identity record, which tells the guard of a fresh client
+// recordKey is the key of the identity record, which tells the guard of a fresh client
 // which server was there before.
-const markerKey = "redlock:server"
+const recordKey = "redlock:server"
 
 // operation reads a command: SET, or a script with a key and a value. Extensions add a ttl,
 // and with fencing also a fence, a token and how long to keep the fence. Releases and the
 // commands on a queue add the flag, and mostly the queue.
 func operation(command []string) (o order) {
 	switch {
-	case command[0] == "SET" && command[1] == markerKey: // the identity record
+	case command[0] == "SET" && command[1] == recordKey: // the identity record
 		return order{}
 	case command[0] == "SET" && len(command) >= 3:
 		return order{verb: "acquire", key: command[1], value: command[2]}

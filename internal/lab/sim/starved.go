@@ -40,8 +40,8 @@ func (p Plan) behind(client int, at time.Duration) bool {
 	return slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.From <= at && shows(c) > own })
 }
 
-// standing is what is known of a waiter's queue entries.
-type standing struct {
+// queueState is what is known of a waiter's queue entries.
+type queueState struct {
 	ticket int64
 	raises int
 	nodes  map[int]bool
@@ -68,10 +68,10 @@ type place struct {
 
 // fairness follows which clients have entries in which queues.
 type fairness struct {
-	plan    Plan
-	waiting map[string]*waiters
-	asked   map[opID]time.Duration
-	stand   map[opID]*standing
+	plan        Plan
+	waiting     map[string]*waiters
+	asked       map[opID]time.Duration
+	queueStates map[opID]*queueState
 	// taken holds the ticket of each client's queue entries, and since when. A waiter takes
 	// the entries over from another goroutine of its process.
 	taken map[place]taken
@@ -91,7 +91,7 @@ func (p Plan) checkStarved(events []history.Event, quiet func(e history.Event) b
 	if !p.Fair || slices.Contains(p.Kinds, SlowClient) {
 		return nil
 	}
-	f := &fairness{plan: p, waiting: map[string]*waiters{}, asked: map[opID]time.Duration{}, stand: map[opID]*standing{}, taken: map[place]taken{}}
+	f := &fairness{plan: p, waiting: map[string]*waiters{}, asked: map[opID]time.Duration{}, queueStates: map[opID]*queueState{}, taken: map[place]taken{}}
 	for _, e := range events {
 		if e.Kind == history.Asked {
 			f.asked[opID{e.Client, e.Op}] = e.At
@@ -121,10 +121,10 @@ func (f *fairness) stood(e history.Event, q *waiters, ticket int64) {
 	if !any {
 		return // the waiter has the key by now, or has given up
 	}
-	s := f.stand[first]
+	s := f.queueStates[first]
 	if s == nil {
-		s = &standing{ticket: ticket, nodes: map[int]bool{}, since: history.Never, over: map[int]int{}}
-		f.stand[first] = s
+		s = &queueState{ticket: ticket, nodes: map[int]bool{}, since: history.Never, over: map[int]int{}}
+		f.queueStates[first] = s
 	}
 	if ticket > s.ticket {
 		s.ticket, s.since = ticket, history.Never
@@ -153,7 +153,7 @@ func (f *fairness) granted(e history.Event, q *waiters) {
 		most = maxOvertakes
 	}
 	for _, other := range q.list {
-		s := f.stand[other]
+		s := f.queueStates[other]
 		if s == nil || other.client == e.Client || came-s.since < sameTime {
 			continue
 		}

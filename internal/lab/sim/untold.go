@@ -9,7 +9,7 @@ import (
 // dates reports whether a command writes an identity record with a date: since when the
 // server has been there.
 func dates(command []string) bool {
-	return command[0] == "SET" && command[1] == markerKey && !strings.HasSuffix(command[2], " 0")
+	return command[0] == "SET" && command[1] == recordKey && !strings.HasSuffix(command[2], " 0")
 }
 
 // sight is a client and a server that it may know.
@@ -29,7 +29,7 @@ func (w *world) sees(client, server int, asks bool) {
 }
 
 // dated is the text of the event that a client has dated an identity record.
-const dated = "the marker says since when"
+const dated = "the identity record says since when"
 
 // untold reports whether a client that got a lock could not know that the fault had moved
 // the address of a node. It did not meet the two servers behind the address one after the

@@ -66,7 +66,7 @@ func (f *forgetful) forget(cmds []redis.Cmder) {
 	f.over = f.over || scripts > 0
 }
 
-// gated is a carrier that keeps its first batch until the gate opens, and then fails it. All
+// gated is a transport that keeps its first batch until the gate opens, and then fails it. All
 // calls that were submitted meanwhile are one batch.
 type gated struct {
 	*pinned
@@ -114,7 +114,7 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 	for _, s := range []*script.Script{&script.Propose, &script.Extend, &script.Release, &script.Queue} {
 		conn.wire.loaded[s.SHA1] = true
 	}
-	group := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{conn}, clk, time.Hour)
+	group := quorum.NewGroup([]quorum.Transport[protocol.Operation]{conn}, clk, time.Hour)
 	group.Start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{Kind: protocol.Inspect}})
 	<-conn.kept
 
@@ -226,7 +226,7 @@ func TestScriptsAreSentAgainToAServerThatLostThem(t *testing.T) {
 	node, err := NewNode(client, Config{NodeTimeout: time.Second, Clock: clk})
 	require.NoError(t, err)
 	node.Identify(func(addr string) *voter.Server { return guard.Server(0, addr, addr) })
-	group := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{node}, clk, time.Minute)
+	group := quorum.NewGroup([]quorum.Transport[protocol.Operation]{node}, clk, time.Minute)
 	defer group.Close(0)
 	release := func(what string) {
 		t.Helper()

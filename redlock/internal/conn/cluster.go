@@ -33,7 +33,7 @@ func newCluster(client *redis.ClusterClient, cfg Config) *cluster {
 	}
 }
 
-// Carry implements quorum.Carrier.
+// Carry implements quorum.Transport.
 func (c *cluster) Carry(ctx context.Context, batch []*call) {
 	moved := c.carry(ctx, batch)
 	if len(moved) == 0 {

@@ -32,7 +32,7 @@ type Config struct {
 type Node struct {
 	Addr    string // for errors
 	Sharded bool   // the node is a Cluster
-	quorum.Carrier[protocol.Operation]
+	quorum.Transport[protocol.Operation]
 
 	server  *server  // nil: the node is a Cluster
 	cluster *cluster // nil: the node is a single server
@@ -57,7 +57,7 @@ func NewNode(client redis.UniversalClient, cfg Config) (n *Node, err error) {
 			return nil, ErrEndless
 		}
 		s := &server{client: client, cfg: cfg, sharing: opt.PoolSize == 1 || opt.MaxActiveConns == 1}
-		return &Node{Addr: Address(opt), Carrier: s, server: s}, nil
+		return &Node{Addr: Address(opt), Transport: s, server: s}, nil
 	case *redis.ClusterClient:
 		opt := client.Options()
 		if opt.StreamingCredentialsProvider != nil {
@@ -70,7 +70,7 @@ func NewNode(client redis.UniversalClient, cfg Config) (n *Node, err error) {
 			return nil, errKeyHook
 		}
 		c := newCluster(client, cfg)
-		return &Node{Addr: "cluster " + strings.Join(opt.Addrs, ","), Sharded: true, Carrier: c, cluster: c}, nil
+		return &Node{Addr: "cluster " + strings.Join(opt.Addrs, ","), Sharded: true, Transport: c, cluster: c}, nil
 	case nil:
 		return nil, fmt.Errorf("is nil")
 	case *redis.Ring:
@@ -162,7 +162,7 @@ type server struct {
 	connecting atomic.Bool // the batch under way needs a new connection
 }
 
-// Carry implements quorum.Carrier.
+// Carry implements quorum.Transport.
 func (s *server) Carry(ctx context.Context, batch []*call) {
 	s.connecting.Store(s.conn.take())
 	for _, c := range s.conn.exchange(ctx, batch) {

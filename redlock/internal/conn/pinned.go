@@ -34,10 +34,10 @@ type pinned struct {
 	panicked     bool // go-redis panicked on a reply
 }
 
-func pin(client *redis.Client, server *voter.Server, marker string, clk clock.Clock, patience time.Duration) *pinned {
+func pin(client *redis.Client, server *voter.Server, recordKey string, clk clock.Clock, patience time.Duration) *pinned {
 	return &pinned{
 		client: client, patience: patience, negotiate: negotiates(client),
-		check: verification{server: server, clock: clk, marker: marker},
+		check: verification{server: server, clock: clk, recordKey: recordKey},
 	}
 }
 

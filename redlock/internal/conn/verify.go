@@ -18,10 +18,10 @@ import (
 
 // verification holds what is known of the server at the other end of a connection.
 type verification struct {
-	server *voter.Server
-	clock  clock.Clock
-	marker string         // the key of the node's identity record; empty: it has none
-	met    voter.Identity // by its last report, maybe on an earlier connection; zero: none yet
+	server    *voter.Server
+	clock     clock.Clock
+	recordKey string         // the key of the node's identity record; empty: it has none
+	met       voter.Identity // by its last report, maybe on an earlier connection; zero: none yet
 
 	asked bool         // false: the next batch must ask
 	sent  time.Time    // when the server was last asked
@@ -76,9 +76,9 @@ func (v *verification) ask(w *wire) {
 	v.questions = append(v.questions[:0], newQuestion(text(s.ReadServer), "info", "server"))
 	if v.server.Guard().On() {
 		v.questions = append(v.questions, newQuestion(text(s.ReadReplication), "info", "replication"))
-		if v.marker != "" {
+		if v.recordKey != "" {
 			v.questions = append(v.questions,
-				newQuestion(text(s.ReadRecord), "get", v.marker),
+				newQuestion(text(s.ReadRecord), "get", v.recordKey),
 				newQuestion(s.ReadTime, "time"))
 		}
 	}
@@ -94,7 +94,7 @@ func (v *verification) correctRecord() (cmd redis.Cmder) {
 	if v.write == "" {
 		return nil
 	}
-	args := []any{"set", v.marker, v.write}
+	args := []any{"set", v.recordKey, v.write}
 	if !voter.Dated(v.write) {
 		args = append(args, "nx") // another client may have written one with a date
 	}
@@ -146,7 +146,7 @@ func (v *verification) heard(batchErr error) {
 	v.met = v.seen.Identity
 	only, record := v.server.Met(v.seen, v.sent, read)
 	v.asked = only // a duplicate is asked each time, as it may cease to be one
-	if v.marker != "" {
+	if v.recordKey != "" {
 		v.write = record
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // calls returns n calls of an operation, as a lane hands them to its connection.
 func calls(t *testing.T, n int, op protocol.Operation) (batch []*call) {
-	g := quorum.NewGroup([]quorum.Carrier[protocol.Operation]{take{&batch}}, clock.System(), 200*time.Millisecond)
+	g := quorum.NewGroup([]quorum.Transport[protocol.Operation]{take{&batch}}, clock.System(), 200*time.Millisecond)
 	for range n {
 		g.Start(quorum.Spec[protocol.Operation]{Op: op}).Wait(t.Context())
 	}
@@ -23,7 +23,7 @@ func calls(t *testing.T, n int, op protocol.Operation) (batch []*call) {
 	return batch
 }
 
-// take is a carrier that only records its calls.
+// take is a transport that only records its calls.
 type take struct{ calls *[]*call }
 
 func (c take) Carry(_ context.Context, batch []*call) {

@@ -30,14 +30,14 @@ var eachWay = map[string]redlock.Config{
 // as both have answered. On the other master another client holds the key: two votes would be a
 // majority.
 func TestRealDuplicateUnderTwoNames(t *testing.T) {
-	f := startFleet(t, 2, redisserver.Config("unixsocket twin.sock"))
+	f := startFleet(t, 2, redisserver.Config("unixsocket second.sock"))
 	twice := f.servers[0]
-	socket := filepath.Join(twice.Dir(), "twin.sock")
+	socket := filepath.Join(twice.Dir(), "second.sock")
 	local := net.JoinHostPort("localhost", strconv.Itoa(twice.Port()))
 	proxy := redisserver.NewLink(t, twice.Addr()).Addr()
 	require.NoError(t, f.admin[1].Set(f.ctx, key, "somebody else's", time.Hour).Err())
 
-	for name, twin := range map[string]struct {
+	for name, second := range map[string]struct {
 		addr, url string
 		options   func(*redis.Options)
 	}{
@@ -48,10 +48,10 @@ func TestRealDuplicateUnderTwoNames(t *testing.T) {
 		for way, cfg := range eachWay {
 			for how, make := range map[string]func() (*redlock.Redlock, error){
 				"open": func() (*redlock.Redlock, error) {
-					return redlock.Open([]string{twice.URL(), f.servers[1].URL(), twin.url}, f.config(cfg))
+					return redlock.Open([]string{twice.URL(), f.servers[1].URL(), second.url}, f.config(cfg))
 				},
 				"new": func() (*redlock.Redlock, error) {
-					return redlock.New(append(f.clients(), twice.Client(twin.options)), f.config(cfg))
+					return redlock.New(append(f.clients(), twice.Client(second.options)), f.config(cfg))
 				},
 			} {
 				t.Run(fmt.Sprint(name, ", ", way, ", ", how), func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRealDuplicateUnderTwoNames(t *testing.T) {
 							_, err = acquire(f.ctx, key, ttl)
 							require.ErrorIs(t, err, redlock.ErrDuplicateNode)
 							assert.EqualError(t, err, `redlock: acquire "orders": one node is listed twice: `+
-								twice.Addr()+" and "+twin.addr+" are the same server")
+								twice.Addr()+" and "+second.addr+" are the same server")
 						}
 					}
 					f.gone(key, 0)

@@ -36,7 +36,7 @@ func (h *health) verdict() error {
 	switch {
 	case h.Voting < h.Quorum:
 		return &cli.ExitError{Code: cli.ExitNoQuorum, Err: fmt.Errorf("no quorum: %s", h.count())}
-	case slices.ContainsFunc(h.Nodes, func(m *master) bool { return m.twin != "" }):
+	case slices.ContainsFunc(h.Nodes, func(m *master) bool { return m.duplicateOf != "" }):
 		return &cli.ExitError{Code: cli.ExitNoQuorum, Err: errors.New("no lock can be had: one server is listed twice")}
 	}
 	return nil

@@ -48,11 +48,11 @@ type master struct {
 	lacksToLock  []string
 	lacksToWait  []string
 
-	err      error // why it did not answer, or stopped answering
-	patience time.Duration
-	unable   error // why it could not inspect a key for a Redlock
-	standing error // why its votes would not count; nil if they would, or if that is unknown
-	twin     string
+	err         error // why it did not answer, or stopped answering
+	patience    time.Duration
+	unable      error  // why it could not inspect a key for a Redlock
+	ineligible  error  // why its votes would not count; nil if they would, or if that is unknown
+	duplicateOf string // the address under which the same server is listed, too
 }
 
 const stateOK = "ok"
@@ -120,7 +120,7 @@ func version(info map[string]string) string {
 func (m *master) seen(unable error, node redlock.NodeStatus, now time.Time) {
 	m.unable = unable
 	for _, s := range node.Servers {
-		m.standing = s.Err
+		m.ineligible = s.Err
 		m.Quarantine = cli.Micros(max(s.Quarantine.Sub(now), 0))
 		m.RunID = cmp.Or(m.RunID, plain.Printable(s.RunID))
 	}

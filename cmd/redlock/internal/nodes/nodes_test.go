@@ -158,11 +158,11 @@ func TestTheGuardKeepsOutWhomItKeepsOutOfLocks(t *testing.T) {
 
 	require.NoError(t, masters.Master(0).RestartEmpty())
 	// The new server has received the identity record, and nothing else.
-	const marker = "redlock:server"
-	mark, err := masters.Master(1).Miniredis().Get(marker)
-	require.NoError(t, err, "who looks with the guard leaves its marker")
+	const record = "redlock:server"
+	mark, err := masters.Master(1).Miniredis().Get(record)
+	require.NoError(t, err, "who looks with the guard leaves its record")
 	require.NoError(t, masters.Master(1).FailOver())
-	require.NoError(t, masters.Master(1).Miniredis().Set(marker, mark))
+	require.NoError(t, masters.Master(1).Miniredis().Set(record, mark))
 	masters.Master(2).Demote()
 	code, h = nodesOf(t, urls, "--restart-guard", "60")
 	assert.Equal(t, cli.ExitNoQuorum, code)

@@ -111,10 +111,10 @@ func tellPassword(m *master) string {
 }
 
 func tellDuplicate(m *master) string {
-	if m.twin == "" {
+	if m.duplicateOf == "" {
 		return ""
 	}
-	return fmt.Sprintf("It is the same server as %s, and would have two votes; clients refuse to lock. List each server once.", m.twin)
+	return fmt.Sprintf("It is the same server as %s, and would have two votes; clients refuse to lock. List each server once.", m.duplicateOf)
 }
 
 // findTwins finds servers that are listed twice.
@@ -122,7 +122,7 @@ func findTwins(masters []*master) {
 	first := map[string]string{}
 	for _, m := range masters {
 		if addr, twice := first[m.RunID]; twice && m.RunID != "" {
-			m.twin = addr
+			m.duplicateOf = addr
 			continue
 		}
 		first[m.RunID] = m.Addr
@@ -144,7 +144,7 @@ func tellLoading(m *master) string {
 }
 
 func tellRights(m *master) string {
-	for _, err := range []error{m.err, m.unable, m.standing} {
+	for _, err := range []error{m.err, m.unable, m.ineligible} {
 		if says(err, "NOPERM") {
 			return fmt.Sprintf("The user may not do what a lock needs: %s. See the ACL in docs/operations.md, and is --prefix right?", said(err))
 		}
@@ -189,7 +189,7 @@ func tellQuarantine(m *master) string {
 		return ""
 	}
 	what := "It was restarted"
-	if m.standing != nil && strings.Contains(m.standing.Error(), "took over") {
+	if m.ineligible != nil && strings.Contains(m.ineligible.Error(), "took over") {
 		what = "Another server took its place"
 	}
 	return what + " less than the guard ago, and may have forgotten locks. Its votes count when the quarantine is over. Restart no other master before that."
@@ -200,7 +200,7 @@ func tellFailing(m *master) string {
 	if m.State != stateOK {
 		return ""
 	}
-	for _, err := range []error{m.err, m.unable, m.standing} {
+	for _, err := range []error{m.err, m.unable, m.ineligible} {
 		if err != nil && !errors.Is(err, redlock.ErrDuplicateNode) {
 			return fmt.Sprintf("It does not answer as a lock needs it: %s.", said(err))
 		}

@@ -94,7 +94,7 @@ func TestEachFlawHasItsWarning(t *testing.T) {
 		"database":      {fails(reply("NOPERM this user has no permissions to run the 'select' command")), nil, "rights", true, "'select'"},
 		"no eval":       {nil, func(m *master) { m.unable = reply("NOPERM no permissions to run the 'eval' command") }, "rights", true, "'eval'"},
 		"anything else": {nil, func(m *master) { m.unable = errors.New("out of order") }, "failing", true, "out of order"},
-		"not counted":   {nil, func(m *master) { m.standing = errors.New("who knows") }, "failing", true, "who knows"},
+		"not counted":   {nil, func(m *master) { m.ineligible = errors.New("who knows") }, "failing", true, "who knows"},
 		"loading":       {info("loading", "1"), nil, "loading", true, "is loading"},
 		"still loading": {nil, func(m *master) { m.unable = reply("LOADING Redis is loading the dataset in memory") }, "loading", true, "is loading"},
 		"replica":       {info("role", "slave", "master_host", "10.9.9.9", "master_port", "6380"), nil, "replica", true, "replica of 10.9.9.9:6380"},
@@ -240,7 +240,7 @@ func TestWhoeverIsToBeReplacedIsNotSetRight(t *testing.T) {
 	h := found(t, time.Minute, func(a *answers) {
 		a.info["role"], a.info["maxmemory_policy"], a.config["timeout"] = "slave", "allkeys-lru", "1"
 	}, func(m *master) {
-		m.standing, m.Quarantine = errors.New("is a replica"), cli.Micros(time.Minute)
+		m.ineligible, m.Quarantine = errors.New("is a replica"), cli.Micros(time.Minute)
 	})
 	assert.Equal(t, []string{"replica", "replica"}, codes(h))
 }
@@ -253,13 +253,13 @@ func codes(h *health) (all []string) {
 }
 
 func TestAQuarantineSaysWhatHappened(t *testing.T) {
-	for standing, want := range map[string]string{
+	for reason, want := range map[string]string{
 		"quarantined for 7.2s: restarted 2.8s ago":                "It was restarted",
 		"quarantined for 7.2s: another server took over 2.8s ago": "Another server took its place",
 		"is the same server as 10.0.0.3:6379":                     "It was restarted",
 	} {
 		h := found(t, 10*time.Second, nil, func(m *master) {
-			m.standing, m.Quarantine = errors.New(standing), cli.Micros(7200*time.Millisecond)
+			m.ineligible, m.Quarantine = errors.New(reason), cli.Micros(7200*time.Millisecond)
 		})
 		assert.Equal(t, []string{"quarantine", "quarantine"}, codes(h))
 		assert.Contains(t, h.Warnings[0].Text, want)
@@ -270,7 +270,7 @@ func TestAQuarantineSaysWhatHappened(t *testing.T) {
 // The two together have one vote, and a client that finds them refuses all locks.
 func TestAServerThatIsListedTwice(t *testing.T) {
 	h := found(t, 0, func(a *answers) { a.info["run_id"] = "the same" }, func(m *master) {
-		m.unable, m.standing = redlock.ErrDuplicateNode, redlock.ErrDuplicateNode
+		m.unable, m.ineligible = redlock.ErrDuplicateNode, redlock.ErrDuplicateNode
 	})
 	assert.Equal(t, []string{stateOK, "duplicate", stateOK}, states(h))
 	assert.Equal(t, []string{"duplicate"}, codes(h))

@@ -29,9 +29,9 @@ func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	j := newJournal(stderr, f.verbose, f.quiet)
-	defer j.close()
-	defer func() { err = j.fail(err) }()
+	p := newPrinter(stderr, f.verbose, f.quiet)
+	defer p.close()
+	defer func() { err = p.fail(err) }()
 	// Signals that our parent made us ignore stay ignored, for us and for the command: under nohup,
 	// and in the background of a script.
 	leash.Inherit()
@@ -42,11 +42,11 @@ func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Wr
 	// with another status. We do not ignore SIGPIPE, because the command would then ignore it too.
 	notify(make(chan os.Signal, 1), heeded([]os.Signal{syscall.SIGPIPE}))
 
-	locks, err := f.openUnless(ctx, signals, f.config(j))
+	locks, err := f.openUnless(ctx, signals, f.config(p))
 	if err != nil {
 		return err
 	}
-	lock, err := f.acquire(context.WithoutCancel(ctx), locks, key, signals, j)
+	lock, err := f.acquire(context.WithoutCancel(ctx), locks, key, signals, p)
 	if errors.Is(err, errAtOnce) {
 		return err
 	}
@@ -57,7 +57,7 @@ func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Wr
 	return f.hold(lock, leash.Command{
 		Path: path, Args: argv, Env: under(lock, f.environ(os.Environ())),
 		Grace: time.Duration(f.grace), Margin: f.margin(),
-	}, signals, j)
+	}, signals, p)
 }
 
 // heeded returns the signals that are not ignored.
@@ -134,10 +134,10 @@ func reason(err error) error {
 }
 
 // hold keeps the lock alive while the command runs, and then releases it.
-func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Signal, j *journal) error {
+func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Signal, p *printer) error {
 	lock.KeepAlive()
-	j.flush() // a line written later could stop us in the background
-	outcome, err := leash.Run(cmd, lock, signals, j.event)
+	p.flush() // a line written later could stop us in the background
+	outcome, err := leash.Run(cmd, lock, signals, p.event)
 	until := lock.Until()
 	released := lock.Release(context.Background())
 	switch {
@@ -156,9 +156,9 @@ func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Si
 		return &cli.ExitError{Code: cli.ExitLost, Err: fmt.Errorf("lock %q was lost: %s (validity ended %s)", lock.Key(), plain.Line(lost), exactly(until))}
 	}
 	if released != nil {
-		j.warn("not released everywhere, keys may live until their ttl: %s", plain.Line(released))
+		p.warn("not released everywhere, keys may live until their ttl: %s", plain.Line(released))
 	} else {
-		j.tell("released %s", lock.Key())
+		p.tell("released %s", lock.Key())
 	}
 	if outcome.Status != 0 {
 		return &cli.ExitError{Code: outcome.Status}

@@ -200,7 +200,7 @@ func (f *flags) margin() time.Duration {
 	return margin
 }
 
-func (f *flags) config(j *journal) redlock.Config {
+func (f *flags) config(p *printer) redlock.Config {
 	return redlock.Config{
 		// This is longer than the library's default: the first answers include the time to connect.
 		// Only a hung majority makes a caller wait this long.
@@ -208,7 +208,7 @@ func (f *flags) config(j *journal) redlock.Config {
 		Fencing:      f.fencing,
 		Fair:         f.fair,
 		RestartGuard: time.Duration(f.guard),
-		Logger:       j.logger(),
+		Logger:       p.logger(),
 	}
 }
 

@@ -20,7 +20,7 @@ var errAtOnce = errors.New("interrupted twice")
 // acquire waits for the lock as the flags say. Without --wait the first attempt needs a quorum,
 // because nobody may be there to see that there never is one. The first signal ends the wait. A
 // second one, if it is an interrupt, ends it without leaving the queues.
-func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string, signals <-chan os.Signal, j *journal) (*redlock.Lock, error) {
+func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string, signals <-chan os.Signal, p *printer) (*redlock.Lock, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if f.wait > 0 {
@@ -37,7 +37,7 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 		ttl := time.Duration(f.ttl)
 		lock, err := locks.TryAcquire(ctx, key, ttl)
 		if !f.nonblock && (errors.Is(err, redlock.ErrHeld) || f.wait > 0 && errors.Is(err, redlock.ErrNoQuorum)) && ctx.Err() == nil {
-			shown := j.waits(locks, key)
+			shown := p.waits(locks, key)
 			lock, err = locks.Acquire(ctx, key, ttl)
 			shown()
 		}
@@ -56,7 +56,7 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 			case r.err != nil:
 				return nil, f.refused(key, r.err)
 			}
-			j.acquired(r.lock, time.Since(began))
+			p.acquired(r.lock, time.Since(began))
 			return r.lock, nil
 		case s := <-signals:
 			if slices.Contains(leash.Messages(), s) {
@@ -81,8 +81,8 @@ const (
 )
 
 // waits shows the holder of the lock until stop is called.
-func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
-	if j.quiet {
+func (p *printer) waits(locks *redlock.Redlock, key string) (stop func()) {
+	if p.quiet {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,21 +94,21 @@ func (j *journal) waits(locks *redlock.Redlock, key string) (stop func()) {
 		for pause := firstSight; ; {
 			select {
 			case <-ctx.Done():
-				if j.live {
-					j.say("", true)
+				if p.live {
+					p.say("", true)
 				}
 				return
 			case <-time.After(pause):
 			}
-			if j.live && !leash.Foreground() {
+			if p.live && !leash.Foreground() {
 				continue // another process uses the terminal
 			}
 			if seen, err := locks.Inspect(ctx, key); err == nil {
 				now := time.Now()
 				waited := now.Sub(began).Round(time.Second)
-				j.say(fmt.Sprintf("waiting for %v, %s: %s", waited, s.describe(seen, now), key), true)
+				p.say(fmt.Sprintf("waiting for %v, %s: %s", waited, s.describe(seen, now), key), true)
 			}
-			if j.live {
+			if p.live {
 				pause = nextSight
 			} else {
 				pause = min(2*pause, rarest)

@@ -15,40 +15,40 @@ import (
 )
 
 // A lock must be released in time even if nobody reads the messages about it.
-func TestNobodyWaitsForTheJournal(t *testing.T) {
+func TestNobodyWaitsForThePrinter(t *testing.T) {
 	r, w := io.Pipe()
-	j := newJournal(w, false, false)
+	p := newPrinter(w, false, false)
 	for i := range 10_000 {
-		j.warn("line %d", i)
+		p.warn("line %d", i)
 	}
 	_ = r.Close()
-	j.close()
+	p.close()
 }
 
-func TestJournalWritesAllThatFits(t *testing.T) {
+func TestPrinterWritesAllThatFits(t *testing.T) {
 	var out bytes.Buffer
-	j := newJournal(&out, false, false)
+	p := newPrinter(&out, false, false)
 	for i := range 100 {
-		j.warn("line\n%d", i)
-		j.tell("not told")
+		p.warn("line\n%d", i)
+		p.tell("not told")
 	}
-	j.close()
+	p.close()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	assert.Len(t, lines, 100)
 	for i, line := range lines {
 		assert.Equal(t, fmt.Sprintf("redlock: line %d", i), line)
 	}
-	newJournal(&out, false, false).close() // without any message
+	newPrinter(&out, false, false).close() // without any message
 }
 
-func TestJournalOnATerminal(t *testing.T) {
+func TestPrinterOnATerminal(t *testing.T) {
 	var out bytes.Buffer
-	j := newJournal(&out, false, false)
-	j.live = true
-	j.say("waiting", true)
-	j.warn("news")
-	j.say(strings.Repeat("long ", 30), true)
-	j.close()
+	p := newPrinter(&out, false, false)
+	p.live = true
+	p.say("waiting", true)
+	p.warn("news")
+	p.say(strings.Repeat("long ", 30), true)
+	p.close()
 	const erase = "\r\x1b[K"
 	first, rest, _ := strings.Cut(out.String(), "\n")
 	assert.Equal(t, erase+"redlock: waiting"+erase+"redlock: news", first)
@@ -58,27 +58,27 @@ func TestJournalOnATerminal(t *testing.T) {
 	assert.Equal(t, "", notes[2], "and is gone in the end")
 }
 
-func TestQuietJournal(t *testing.T) {
+func TestQuietPrinter(t *testing.T) {
 	var out bytes.Buffer
-	j := newJournal(&out, false, true)
-	j.warn("a warning")
-	j.tell("news")
-	j.logger().Warn("library")
-	j.close()
+	p := newPrinter(&out, false, true)
+	p.warn("a warning")
+	p.tell("news")
+	p.logger().Warn("library")
+	p.close()
 	assert.Empty(t, out.String())
 }
 
 // The library's messages are shown with -v, or if they explain why a lock is lost.
-func TestJournalOfTheLibrary(t *testing.T) {
+func TestPrinterOfTheLibrary(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
 		var out bytes.Buffer
-		j := newJournal(&out, verbose, false)
-		j.logger().Warn("redlock: renewal failed, trying again", slog.String("key", "k"),
+		p := newPrinter(&out, verbose, false)
+		p.logger().Warn("redlock: renewal failed, trying again", slog.String("key", "k"),
 			slog.Time("until", time.UnixMilli(1500)), slog.String("error", "redlock: no quorum"))
-		j.logger().Debug("details")
-		j.warn("then")
-		j.because()
-		j.close()
+		p.logger().Debug("details")
+		p.warn("then")
+		p.explainLoss()
+		p.close()
 		said := "redlock: renewal failed, trying again: until 1970-01-01T00:00:01.500Z, no quorum\n"
 		if verbose {
 			assert.Equal(t, said+"redlock: then\n", out.String())

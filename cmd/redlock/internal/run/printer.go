@@ -18,10 +18,10 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// journal writes run's messages to stderr. No caller waits for stderr, because a pipe that nobody
+// printer writes run's messages to stderr. No caller waits for stderr, because a pipe that nobody
 // reads must not delay the killing of a command. Messages that do not fit into the buffer are
 // dropped.
-type journal struct {
+type printer struct {
 	w              io.Writer
 	verbose, quiet bool
 	live           bool // w is a terminal: each note overwrites the note before
@@ -44,38 +44,38 @@ type line struct {
 // unread is how long flush and close wait for a stderr that nobody reads.
 const unread = time.Second
 
-func newJournal(w io.Writer, verbose, quiet bool) *journal {
-	return &journal{
+func newPrinter(w io.Writer, verbose, quiet bool) *printer {
+	return &printer{
 		w: w, verbose: verbose, quiet: quiet, live: terminal.Is(w),
 		lines: make(chan line, 256), end: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
 // say queues a line or, if there is no room, drops it.
-func (j *journal) say(text string, note bool) {
-	j.begin.Do(func() { go j.write() })
+func (p *printer) say(text string, note bool) {
+	p.begin.Do(func() { go p.write() })
 	select {
-	case j.lines <- line{text: plain.Printable(text), note: note}:
+	case p.lines <- line{text: plain.Printable(text), note: note}:
 	default:
 	}
 }
 
-func (j *journal) write() {
-	defer close(j.ended)
+func (p *printer) write() {
+	defer close(p.ended)
 	note := ""
 	for {
 		select {
-		case l := <-j.lines:
-			note = j.put(l, note)
+		case l := <-p.lines:
+			note = p.put(l, note)
 			continue
 		default:
 		}
 		select {
-		case l := <-j.lines:
-			note = j.put(l, note)
-		case <-j.end:
+		case l := <-p.lines:
+			note = p.put(l, note)
+		case <-p.end:
 			if note != "" {
-				_, _ = io.WriteString(j.w, erase)
+				_, _ = io.WriteString(p.w, erase)
 			}
 			return
 		}
@@ -87,41 +87,41 @@ const erase = "\r\x1b[K"
 
 // put writes a line above the note that is shown, or replaces that note. It returns the note that
 // is shown then.
-func (j *journal) put(l line, note string) string {
+func (p *printer) put(l line, note string) string {
 	switch {
 	case l.then != nil:
 		close(l.then)
-	case l.note && j.live:
+	case l.note && p.live:
 		note = ""
 		if l.text != "" {
-			note = terminal.Cut("redlock: "+l.text, terminal.ColumnsOf(j.w)-1) // a second line could not be erased
+			note = terminal.Cut("redlock: "+l.text, terminal.ColumnsOf(p.w)-1) // a second line could not be erased
 		}
-		_, _ = io.WriteString(j.w, erase+note)
+		_, _ = io.WriteString(p.w, erase+note)
 	case l.text == "":
 	case note != "":
-		_, _ = io.WriteString(j.w, erase+"redlock: "+l.text+"\n"+note)
+		_, _ = io.WriteString(p.w, erase+"redlock: "+l.text+"\n"+note)
 	default:
-		_, _ = io.WriteString(j.w, "redlock: "+l.text+"\n")
+		_, _ = io.WriteString(p.w, "redlock: "+l.text+"\n")
 	}
 	return note
 }
 
 // flush returns when all earlier messages are written, or when unread has passed.
-func (j *journal) flush() {
+func (p *printer) flush() {
 	then := make(chan struct{})
 	select {
-	case j.lines <- line{then: then}:
-		j.begin.Do(func() { go j.write() })
+	case p.lines <- line{then: then}:
+		p.begin.Do(func() { go p.write() })
 		within(unread, then)
 	default:
 	}
 }
 
 // close is the last flush.
-func (j *journal) close() {
-	j.begin.Do(func() { close(j.ended) })
-	close(j.end)
-	within(unread, j.ended)
+func (p *printer) close() {
+	p.begin.Do(func() { close(p.ended) })
+	close(p.end)
+	within(unread, p.ended)
 }
 
 func within(d time.Duration, done <-chan struct{}) {
@@ -133,92 +133,92 @@ func within(d time.Duration, done <-chan struct{}) {
 
 // fail writes the text of an error that has a status, and returns an error with that status and no
 // text.
-func (j *journal) fail(err error) error {
+func (p *printer) fail(err error) error {
 	var exit *cli.ExitError
 	if !errors.As(err, &exit) {
 		return err
 	}
 	if text := plain.Line(err); text != "" {
-		j.say(text, false)
+		p.say(text, false)
 	}
 	return &cli.ExitError{Code: exit.Code}
 }
 
 // warn writes a message unless --quiet is set. tell writes one only with --verbose.
-func (j *journal) warn(format string, args ...any) {
-	if !j.quiet {
-		j.say(fmt.Sprintf(format, args...), false)
+func (p *printer) warn(format string, args ...any) {
+	if !p.quiet {
+		p.say(fmt.Sprintf(format, args...), false)
 	}
 }
 
-func (j *journal) tell(format string, args ...any) {
-	if j.verbose {
-		j.say(fmt.Sprintf(format, args...), false)
+func (p *printer) tell(format string, args ...any) {
+	if p.verbose {
+		p.say(fmt.Sprintf(format, args...), false)
 	}
 }
 
-func (j *journal) acquired(lock *redlock.Lock, took time.Duration) {
+func (p *printer) acquired(lock *redlock.Lock, took time.Duration) {
 	token := ""
 	if lock.FencingToken() != 0 {
 		token = fmt.Sprintf(", fencing token %d", lock.FencingToken())
 	}
-	j.tell("acquired %s as %s after %v, valid until %s unless renewed%s",
+	p.tell("acquired %s as %s after %v, valid until %s unless renewed%s",
 		lock.Key(), lock.Holder(), took.Round(time.Millisecond), stamp(lock.Until()), token)
 }
 
 // event reports an event of the command.
-func (j *journal) event(e leash.Event) {
+func (p *printer) event(e leash.Event) {
 	switch e.What {
 	case leash.Started:
-		j.tell("command started, process %d", e.PID)
+		p.tell("command started, process %d", e.PID)
 	case leash.Unguarded:
-		j.warn("if redlock is killed, what the command has started may live on: %v", e.Err)
+		p.warn("if redlock is killed, what the command has started may live on: %v", e.Err)
 	case leash.Forwarded:
-		j.tell("%v passed on to the command", e.Signal)
+		p.tell("%v passed on to the command", e.Signal)
 	case leash.Hurried:
-		j.tell("redlock runs with niceness %d from now on, to be in time should the lock be lost; the command does not", leash.Niceness)
+		p.tell("redlock runs with niceness %d from now on, to be in time should the lock be lost; the command does not", leash.Niceness)
 	case leash.Halted:
-		j.tell("command stopped by SIGSTOP; the lock is renewed meanwhile")
+		p.tell("command stopped by SIGSTOP; the lock is renewed meanwhile")
 	case leash.Stopped:
-		j.tell("command and redlock stopped; the lock is not renewed meanwhile")
+		p.tell("command and redlock stopped; the lock is not renewed meanwhile")
 	case leash.Resumed:
-		j.tell("command goes on")
+		p.tell("command goes on")
 	case leash.Ending:
-		j.because()
-		j.warn("the lock is about to be lost, its validity ends %s: SIGTERM to the command", exactly(e.Until))
+		p.explainLoss()
+		p.warn("the lock is about to be lost, its validity ends %s: SIGTERM to the command", exactly(e.Until))
 	case leash.Killed:
-		j.warn("the lock is lost, its validity ends %s: SIGKILL to the command", exactly(e.Until))
+		p.warn("the lock is lost, its validity ends %s: SIGKILL to the command", exactly(e.Until))
 	case leash.Forbidden:
-		j.warn("the command cannot be sent %v, it runs on as another user: %v", e.Signal, e.Err)
+		p.warn("the command cannot be sent %v, it runs on as another user: %v", e.Signal, e.Err)
 	case leash.Ended:
 		if e.Signal != 0 {
-			j.tell("command ended by signal %d, %v", int(e.Signal), e.Signal)
+			p.tell("command ended by signal %d, %v", int(e.Signal), e.Signal)
 		} else {
-			j.tell("command ended")
+			p.tell("command ended")
 		}
 	case leash.LeftOver:
 		told := "told to end"
 		if e.Signal == syscall.SIGKILL {
 			told = "killed"
 		}
-		j.warn("the command has left processes behind, they are %s", told)
+		p.warn("the command has left processes behind, they are %s", told)
 	}
 }
 
-// because writes why the lock is being lost, unless --verbose has shown it already.
-func (j *journal) because() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.last != "" && !j.verbose {
-		j.warn("%s", j.last)
+// explainLoss writes why the lock is being lost, unless --verbose has shown it already.
+func (p *printer) explainLoss() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last != "" && !p.verbose {
+		p.warn("%s", p.last)
 	}
 }
 
 // logger takes the library's messages. They are shown with -v. The last one is also shown when the
 // lock is being lost, as it may be the reason.
-func (j *journal) logger() *slog.Logger { return slog.New(logged{j}) }
+func (p *printer) logger() *slog.Logger { return slog.New(logged{p}) }
 
-type logged struct{ *journal }
+type logged struct{ *printer }
 
 func (logged) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
