@@ -41,7 +41,7 @@ type Redlock struct {
 
 	subscriber *wakeup.Subscriber
 	waits      *waitqueue.Waits
-	handoffs   waitqueue.RecentKeys // keys whose last release by this client woke another one
+	handoffs   waitqueue.RecentKeys // keys whose last release by this client woke a waiter of another one
 	unprompted chan struct{}        // a permit for each try or probe that may be made without a wake-up
 
 	log *asynclog.Log

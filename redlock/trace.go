@@ -22,12 +22,13 @@ type Trace struct {
 	//   - "top up": a held lock takes the key on nodes that lack it.
 	//   - "release": a Release, also that of Do or Close.
 	//   - "clean up": the key of a failed attempt without a queue entry is deleted.
-	//   - "wait": a wait asks nodes for a queue entry. A look is such a question. After a failed try
-	//     that keeps its queue entry, it also deletes the key of the try.
-	//   - "leave": a wait gives up its queue entry and, after a failed try, deletes its key; or
-	//     nodes go on to remove dead waiters.
-	//   - "look": a probe, by which a wait without queue entries asks whether a majority answers.
-	//     It is not a look.
+	//   - "wait": a wait asks nodes for a queue entry (an Enqueue). So does a look, by which it asks
+	//     one node now and then. After a failed try that keeps its queue entry, the same operation
+	//     deletes the key of the try.
+	//   - "leave": a wait gives up its queue entry (a Dequeue). After a failed try without a quorum,
+	//     the same operation deletes the key of the try. Or a node removes further dead waiters.
+	//   - "look": a wait without queue entries asks all nodes whether they answer (a probe, not a
+	//     look).
 	//   - "force release": a ForceRelease or ForceReleaseForeign, for one value of the key.
 	//   - "inspect": an Inspect.
 	Op      string
