@@ -86,7 +86,8 @@ func (l *Lock) expire(now time.Time) {
 	l.lose(ErrExpired)
 }
 
-// startRelease ends the lock and starts its release. It returns nil if the release was started before.
+// startRelease ends the lock and starts its release. It returns nil if the release was started
+// before.
 func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 	l.order.Lock()
 	l.mu.Lock()

@@ -25,10 +25,10 @@ import (
 //
 // After an error no key of this attempt stays on any node that answers. When TryAcquire returns, the
 // key is gone from the nodes that had granted it, unless they do not answer any more: it waits for
-// them for at most Config.NodeTimeout or, if ctx has ended, twice as long as the attempt took (at
-// least 2 ms). A node that answers later deletes the key then. A node whose answer was lost is asked
-// again until the ttl is over. If such a node executes the SET after all that, as it hung while its
-// connection broke, the key stays there until its ttl.
+// them for at most Config.NodeTimeout or, if ctx ended during the attempt, twice as long as that
+// took (at least 2 ms). A node that answers later deletes the key then. A node whose answer was lost
+// is asked again until the ttl is over. If such a node executes the SET after all that, as it hung
+// while its connection broke, the key stays there until its ttl.
 func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
