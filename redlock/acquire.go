@@ -14,32 +14,31 @@ import (
 
 // Acquire locks key for ttl, and waits for it until ctx ends.
 //
-// It first tries as TryAcquire does. If another client has the key, it joins a queue that each
-// node keeps for the key. Waiters sleep until the release of the lock wakes the first of them.
-// Callers of one Redlock that want the same key take turns before that, first come first
-// served, and have one queue entry between them. A caller that comes after a release, and before
-// the waiter that the release woke, can take the lock, unless Config.Fair is set. A Redlock
-// whose own release has just woken a waiter does not overtake it: its next Acquire of the key
-// joins the queue. Locks are not re-entrant: a caller that holds the key and acquires it again
-// waits for itself.
+// It first makes one attempt, as TryAcquire does. If another client has the key, it joins a queue
+// that each node keeps for the key. Waiters sleep until the release of the lock wakes the first of
+// them. Callers of one Redlock that want the same key share one queue entry. Among themselves they
+// get the lock first come, first served. A caller that comes after a release, and before the waiter
+// that the release woke, can take the lock, unless Config.Fair is set. A Redlock whose own release
+// has just woken a waiter does not overtake it: its next Acquire of the key joins the queue. Locks
+// are not re-entrant: a caller that holds the key and acquires it again waits for itself.
 //
-// A release by a client of another library wakes nobody, and messages get lost. So when
-// the holder's ttl is over the first waiter tries, and those behind it a little later. Every
-// waiter also looks at a node now and then: first after a second, then after pauses that double
-// up to 15 seconds. If a look shows
-// that clients of another library use the key, or if nodes have no pub/sub, Acquire tries again
-// after random pauses of at most 100 ms.
+// A release by a client of another library wakes nobody, and messages get lost. So when the holder's
+// ttl is over the first waiter tries, and those behind it a little later. Every waiter also asks a
+// node about the key now and then: first after a second, then after pauses that double up to 15
+// seconds. If the answer shows that clients of another library use the key, or if nodes have no
+// pub/sub, Acquire tries again after random pauses of at most 100 ms.
 //
-// While no majority of the nodes answers within Config.NodeTimeout, the wait has no queue entry.
-// It asks whether a majority answers, after pauses of at most 100 ms, and of up to 15 seconds after
-// repeated failures; then it queues again, behind the waiters that came meanwhile. Config.Logger
-// reports such a wait; otherwise it is silent, so give ctx a deadline.
+// If no majority of the nodes answers an attempt within Config.NodeTimeout, the waiter leaves the
+// queue. It then asks whether a majority answers, after pauses of at most 100 ms, and of up to 15
+// seconds after repeated failures. Once a majority answers, it queues again, behind the waiters that
+// came meanwhile. Config.Logger reports such a wait. Without a Logger nothing does, so give ctx a
+// deadline.
 //
 // When ctx ends, Acquire returns a *QuorumError that matches context.Cause(ctx) and the reason
 // why the last complete attempt failed: ErrHeld, ErrNoQuorum or ErrExpired. It matches no reason
 // if no attempt was complete. If ctx had ended before the call, no node is asked, and the error
-// only wraps its cause. Acquire leaves the same behind as TryAcquire, and gives up its queue
-// entry. A node that does not answer now keeps the entry until its turn comes, and then drops it.
+// only wraps its cause. Acquire leaves no more behind than TryAcquire does, and gives up its queue
+// entry. A node that does not answer now drops the entry once it is the first in the queue.
 func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	if err := r.enter(); err != nil {
 		return nil, errs.Op("acquire", key, err)
 	}
-	defer r.attempts.Done() // after the queue entry is given up, for which Close waits
+	defer r.operations.Done() // after the queue entry is given up, for which Close waits
 
 	a := acquisition{r: r, key: key, ttl: ttl, caller: r.local.Join(key)}
 	lock, err := a.run(ctx)
@@ -58,7 +57,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 		}
 		return nil, err
 	}
-	a.caller.Hold(&lock.holder)
+	a.caller.Hold(&lock.localHolder)
 	return lock, nil
 }
 
@@ -70,35 +69,35 @@ type acquisition struct {
 	caller *waitqueue.Caller[wait] // in the local queue
 	wait   *wait                   // of the local queue, on the nodes; nil: none yet
 
-	failed  *QuorumError                      // why the last attempt failed; nil: there was none
+	failed  *QuorumError                      // why the last attempt, or probe, has not led to a lock; nil: there was none
 	warned  bool                              // it was logged that there is no quorum
 	cleanUp *quorum.Round[protocol.Operation] // deletes what an attempt was granted; nil: nothing
 }
 
-// run waits for the caller's turn among the callers of this Redlock, tries once, and then does
-// what the wait says until there is a lock or an error.
+// run waits until the caller is the first in its local queue, makes one attempt, and then takes the
+// steps of the wait until there is a lock or an error.
 func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 	defer func() {
 		if err != nil && a.cleanUp != nil {
 			a.cleanUp.Wait(context.Background()) // no longer than NodeTimeout from its start
 		}
 	}()
-	if first := a.caller.First(); first != nil {
-		if err := a.await(ctx, first, nil); err != nil {
+	if isFirst := a.caller.First(); isFirst != nil {
+		if err := a.await(ctx, isFirst, nil); err != nil {
 			return nil, err
 		}
 	}
 	a.wait = a.caller.Wait()
 	value := ""
 	if a.wait == nil && !a.r.handoffs.Take(a.key) {
-		lock, value, err = a.try(ctx)
+		lock, value, err = a.attempt(ctx)
 		if lock != nil || err != nil {
 			return lock, err
 		}
 		a.warnNoQuorum()
 	}
 	if a.wait == nil {
-		a.queue(value)
+		a.beginWait(value)
 	}
 
 	now := a.r.cfg.Clock.Now
@@ -114,7 +113,7 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 		case waitqueue.Probe:
 			err = a.probe(ctx)
 		case waitqueue.Try:
-			lock, err = a.tryQueued(ctx, step.Prompted)
+			lock, err = a.try(ctx, step.Prompted)
 		}
 		if lock != nil || err != nil {
 			return lock, err
@@ -122,9 +121,9 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 	}
 }
 
-// try makes one attempt. An error ends the acquisition; without one and without a lock, a.failed
-// says why. value is what a failed attempt tried with.
-func (a *acquisition) try(ctx context.Context) (lock *Lock, value string, err error) {
+// attempt makes one attempt. An error ends the acquisition. If there is neither an error nor a lock,
+// a.failed says why. value is the value of a failed attempt.
+func (a *acquisition) attempt(ctx context.Context) (lock *Lock, value string, err error) {
 	t := attempt{r: a.r, key: a.key, ttl: a.ttl, wait: a.wait, retries: true}
 	lock, err = t.run(ctx)
 	if err == nil {
@@ -133,15 +132,15 @@ func (a *acquisition) try(ctx context.Context) (lock *Lock, value string, err er
 	if t.first != nil {
 		value = t.first.Op().Value
 	}
-	// An attempt that was cut short knows of no grants: those of the one before it may still
-	// be on their way out.
+	// An attempt that ctx has cut short leaves no clean-up to wait for, but that of the attempt
+	// before it may still be under way.
 	a.cleanUp = cmp.Or(t.cleanUp, a.cleanUp)
 	var failed *QuorumError
 	switch {
 	case !errors.As(err, &failed):
 		return nil, value, err
 	case failed.Cause != nil && failed.Reason == nil && a.failed != nil:
-		return nil, value, a.end(failed.Cause) // it knows less than the attempt before it
+		return nil, value, a.contextEnded(failed.Cause) // it knows less than the attempt before it
 	case failed.Cause != nil:
 		failed.Reason = cmp.Or(failed.Reason, a.caller.Reason())
 		return nil, value, failed
@@ -159,9 +158,9 @@ func (a *acquisition) warnNoQuorum() {
 	}
 }
 
-// queue begins the wait on the nodes, after an attempt with this value failed; "" if there was
-// none.
-func (a *acquisition) queue(value string) {
+// beginWait begins the wait on the nodes. value is that of the attempt that has failed before; ""
+// if there was none.
+func (a *acquisition) beginWait(value string) {
 	w := a.r.newWait(a.key)
 	w.value = value
 	if reason := a.reason(); reason == ErrNoQuorum || reason == ErrExpired {
@@ -172,10 +171,10 @@ func (a *acquisition) queue(value string) {
 	a.r.subscriber.Begin(w.nodeKey, w)
 }
 
-// tryQueued makes an attempt with the queue entry. prompted is the step's Prompted.
-func (a *acquisition) tryQueued(ctx context.Context, prompted bool) (lock *Lock, err error) {
+// try makes an attempt with the queue entry. prompted is the step's Prompted.
+func (a *acquisition) try(ctx context.Context, prompted bool) (lock *Lock, err error) {
 	if ctx.Err() != nil {
-		return nil, a.end(context.Cause(ctx))
+		return nil, a.contextEnded(context.Cause(ctx))
 	}
 	if !prompted {
 		if err := a.await(ctx, a.r.unprompted, nil); err != nil {
@@ -184,7 +183,7 @@ func (a *acquisition) tryQueued(ctx context.Context, prompted bool) (lock *Lock,
 		defer func() { a.r.unprompted <- struct{}{} }()
 	}
 	a.r.subscriber.Subscribe(a.wait.nodeKey)
-	lock, a.wait.value, err = a.try(ctx)
+	lock, a.wait.value, err = a.attempt(ctx)
 	switch {
 	case err != nil:
 	case lock != nil:
@@ -208,7 +207,7 @@ func (a *acquisition) probe(ctx context.Context) error {
 		failed = a.newError()
 		failed.Reason = ErrHeld // or the key is free, and a waiter in the queue can have it
 	case failed.Cause != nil:
-		return a.end(failed.Cause)
+		return a.contextEnded(failed.Cause)
 	}
 	a.failed = failed
 	a.caller.Failed(failed.Reason)
@@ -223,21 +222,21 @@ func (a *acquisition) probe(ctx context.Context) error {
 	return nil
 }
 
-// await returns nil at the signal or the tick. An error ends the acquisition.
+// await waits for the signal or the tick, and then returns nil. An error ends the acquisition.
 func (a *acquisition) await(ctx context.Context, signal <-chan struct{}, tick <-chan time.Time) error {
 	select {
 	case <-signal:
 	case <-tick:
 	case <-ctx.Done():
-		return a.end(context.Cause(ctx))
+		return a.contextEnded(context.Cause(ctx))
 	case <-a.r.closing:
 		return errs.Op("acquire", a.key, ErrClosed)
 	}
 	return nil
 }
 
-// end returns the error of an acquisition whose context has ended with cause.
-func (a *acquisition) end(cause error) *QuorumError {
+// contextEnded returns the error of an acquisition whose context has ended with cause.
+func (a *acquisition) contextEnded(cause error) *QuorumError {
 	failed := a.failed
 	if failed == nil {
 		failed = a.newError()
@@ -253,7 +252,7 @@ func (a *acquisition) newError() *QuorumError {
 	return &QuorumError{Op: protocol.Acquire.String(), Key: a.key, Need: quorum.Size(nodes), Total: nodes}
 }
 
-// reason returns why the key was not to be had, as last found by this caller or by an earlier one
+// reason returns why the key could not be locked, as last found by this caller or by an earlier one
 // in the local queue; nil if neither knows.
 func (a *acquisition) reason() error {
 	if a.failed != nil {
@@ -262,12 +261,12 @@ func (a *acquisition) reason() error {
 	return a.caller.Reason()
 }
 
-// maxUnprompted is how many tries and probes without a wake-up a Redlock has under way. When a
-// majority has hung, thousands of waits poll; all at once they would keep the nodes, and whatever
-// else the Redlock does, busy for long after these answer again.
+// maxUnprompted bounds the tries and probes without a wake-up that a Redlock has under way. While a
+// majority hangs, thousands of waits poll. All at once they would keep the nodes and the Redlock
+// busy for long after the nodes answer again.
 const maxUnprompted = 256
 
-// permits returns a channel with a permit for each such try or probe.
+// permits returns a channel that holds maxUnprompted permits.
 func permits() chan struct{} {
 	all := make(chan struct{}, maxUnprompted)
 	for range maxUnprompted {

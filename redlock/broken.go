@@ -7,8 +7,8 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// breakReports records which nodes have reported that ForceRelease deleted the key of a lock. The lock's
-// mu guards it.
+// breakReports records which nodes have reported that ForceRelease deleted the key of a lock. The
+// lock's mu guards it.
 type breakReports struct {
 	digest  protocol.Digest
 	deleted []bool    // nodes that have deleted the key since the last renewal began
@@ -41,9 +41,9 @@ func (l *Lock) unwatch() {
 func (l *Lock) deletedByForce(node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if f := l.reports; l.cause == nil && !f.deleted[node] {
-		f.deleted[node] = true
-		f.sum++
+	if reports := l.reports; l.cause == nil && !reports.deleted[node] {
+		reports.deleted[node] = true
+		reports.sum++
 		l.renewSooner()
 	}
 }
@@ -52,9 +52,9 @@ func (l *Lock) deletedByForce(node int) {
 // before it. Renewals because of messages are at least minRetry apart, so that a flood of messages
 // does not cause a flood of renewals. The caller holds mu.
 func (l *Lock) renewing() {
-	if f := l.reports; f.sum > 0 {
-		clear(f.deleted)
-		f.sum, f.next = 0, l.r.cfg.Clock.Now().Add(minRetry)
+	if reports := l.reports; reports.sum > 0 {
+		clear(reports.deleted)
+		reports.sum, reports.next = 0, l.r.cfg.Clock.Now().Add(minRetry)
 	}
 }
 
@@ -65,17 +65,17 @@ func (l *Lock) renewing() {
 // ForceRelease, one message is enough. If a renewal is under way, another one follows it. The
 // caller holds mu.
 func (l *Lock) renewSooner() {
-	f := l.reports
-	if f == nil || f.sum == 0 {
+	reports := l.reports
+	if reports == nil || reports.sum == 0 {
 		return
 	}
 	nodes := len(l.r.nodes)
 	due := l.r.cfg.Clock.Now()
-	if f.sum <= nodes-quorum.Size(nodes) {
+	if reports.sum <= nodes-quorum.Size(nodes) {
 		due = due.Add(min(l.r.cfg.NodeTimeout, defaultNodeTimeout))
 	}
-	if due.Before(f.next) {
-		due = f.next
+	if due.Before(reports.next) {
+		due = reports.next
 	}
 	l.r.scheduler.RenewBy(l, due)
 }

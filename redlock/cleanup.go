@@ -8,27 +8,36 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// giveBack deletes what the failed attempt left, on every node that was asked. It also goes to
-// nodes that failed, as they may have executed the SET. Lanes are in order, so it cannot overtake
-// its SET. It runs even if the caller's context has ended. The operation of a waiter also asks for
-// the queue entry that the wait had before the attempt, or, unless keepEntry, gives that up.
+// giveBack has the nodes that were sent a failed attempt delete its key, also if they failed: they
+// may have executed the SET. A lane keeps the order of its operations, so the deletion cannot
+// overtake the SET. A node that does not answer is asked again until the ttl is over, whether or not
+// giveBack waits for it. For a waiter, the same operation asks for the queue entry that the wait had
+// before the attempt or, unless keepEntry, gives it up.
 //
-// A caller that does not retry is promised that nothing stays on nodes that granted. So giveBack
-// waits for these nodes, also beyond the end of the context. A caller that retries waits when it
-// gives up. Nodes that had not answered at the decision may be a moment behind, or hung. giveBack
-// waits for them twice as long as the others took, and not beyond the end of the context.
+// A node that refused has nothing to delete, unless a hook of the client has sent the SET twice. If
+// the caller does not retry, such nodes are asked too. If it retries, its next operation deletes this
+// value first, so they are asked only if they have a queue entry to remove.
 //
-// The next attempt of a caller that retries first deletes the value of this one. So nodes that
-// refused need not be asked now, unless they have a queue entry to remove. If the caller does not
-// retry, they are asked, as a hook of the client might have sent a command twice.
+// Which nodes giveBack waits for:
+//
+//   - For those that answered, if one of them granted: the key is to be gone from there when the
+//     caller returns. It waits for at most a NodeTimeout. If ctx has ended, it waits for the grace
+//     only: that is enough for a node that has just answered, unless it hangs, and the caller wants
+//     to leave. If the caller retries and ctx has not ended, giveBack sets cleanUp instead, and the
+//     caller waits for that when it gives up.
+//   - For the others, which may be a moment behind or hung: for the grace, or for what the attempt
+//     has left of NodeTimeout if that is shorter. If the caller retries, or ctx has ended, it does
+//     not wait for them.
+//
+// The grace is twice as long as the attempt took: at least 2 ms, and at most a NodeTimeout.
 func (a *attempt) giveBack(ctx context.Context, keepEntry bool) {
 	r := a.r
 	a.withdraw()
 	took := a.last().Decided().Sub(a.first.Start())
 	grace := 2 * max(took, minRoundTrip)
 	leaves := a.wait != nil && !keepEntry
-	answered, silent := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
-	var anyAnswered, anySilent, anyGranted bool
+	answered, others := make([]bool, len(r.nodes)), make([]bool, len(r.nodes))
+	var anyAnswered, anyOthers, anyGranted bool
 	for _, ballot := range a.ballots() {
 		n := ballot.Node
 		granted := ballot.Final == quorum.Granted || a.grantedBefore(n)
@@ -38,7 +47,7 @@ func (a *attempt) giveBack(ctx context.Context, keepEntry bool) {
 			answered[n], anyAnswered = true, true
 			anyGranted = anyGranted || granted
 		case ballot.Final != quorum.Refused || leaves:
-			silent[n], anySilent = true, true
+			others[n], anyOthers = true, true
 		}
 	}
 	spec := quorum.Spec[protocol.Operation]{Op: *a.first.Op(), All: true, KeepUntil: r.cfg.Clock.Now().Add(a.ttl)}
@@ -49,18 +58,18 @@ func (a *attempt) giveBack(ctx context.Context, keepEntry bool) {
 	}
 	if a.wait != nil {
 		op.Kind, op.Entry, op.Observer = protocol.Enqueue, a.wait.entry(op.Value), a.wait
-		spec.Done = a.wait.unanswered
+		spec.Done = a.wait.roundDone
 		if leaves {
 			op.Kind = protocol.Dequeue
 			a.wait.GivesBack(spec.KeepUntil)
 		} else {
-			a.wait.GivesBack(spec.KeepUntil, answered, silent)
+			a.wait.GivesBack(spec.KeepUntil, answered, others)
 		}
 	}
-	var behind *quorum.Round[protocol.Operation]
-	if anySilent {
-		spec.Nodes = silent
-		behind = r.start(spec)
+	var cleanedLater *quorum.Round[protocol.Operation]
+	if anyOthers {
+		spec.Nodes = others
+		cleanedLater = r.start(spec)
 	}
 	if anyAnswered {
 		spec.Nodes = answered
@@ -75,8 +84,8 @@ func (a *attempt) giveBack(ctx context.Context, keepEntry bool) {
 			cleaned.Wait(context.Background())
 		}
 	}
-	if behind != nil && (!a.retries || ctx.Err() != nil) {
-		r.waitFor(ctx, behind, min(grace, r.cfg.NodeTimeout-took))
+	if cleanedLater != nil && (!a.retries || ctx.Err() != nil) {
+		r.waitFor(ctx, cleanedLater, min(grace, r.cfg.NodeTimeout-took))
 	}
 }
 

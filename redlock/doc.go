@@ -1,5 +1,6 @@
 // Package redlock locks keys across processes with the Redlock algorithm. A majority of independent
-// Redis masters grants each lock, so a lock survives the loss of some of them.
+// Redis masters grants each lock, so a lock survives the loss of some of them. Each of these masters
+// is a node: a server, a Sentinel-managed master, or a whole Cluster.
 //
 //	locks, err := redlock.Open([]string{"redis://a", "redis://b", "redis://c"}, redlock.Config{})
 //	…

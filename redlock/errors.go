@@ -13,7 +13,7 @@ import (
 // did what.
 var (
 	// ErrHeld means that another client has the key or, with Config.Fair, waits for it. Enough
-	// nodes answered, but too few granted. No key of the failed attempt stays on the nodes.
+	// nodes answered, but too few granted. No key of the failed attempt stays on nodes that answer.
 	ErrHeld = errs.Held
 
 	// ErrNoQuorum means that more than N−Q of the N nodes had failed at the decision, so that no

@@ -20,14 +20,14 @@ const reproposals = 3
 
 // newFence returns the fence for the first proposal on a key. Thanks to the clock it is likely that
 // no node has granted a token as high. That tokens grow does not depend on the clock.
-func (r *Redlock) newFence(key, name string) (*protocol.Fence, error) {
+func (r *Redlock) newFence(key, nodeKey string) (*protocol.Fence, error) {
 	now := r.cfg.Clock.Now()
 	token := r.tokens.next(key, now.UnixMicro())
 	if token > protocol.MaxToken {
 		return nil, fmt.Errorf("redlock: acquire %q: Config.Clock is beyond the year 2255, where fencing tokens end", errs.Short(key))
 	}
 	return &protocol.Fence{
-		Key: protocol.FenceKey(name), Token: token, Retention: r.retention, Read: now,
+		Key: protocol.FenceKey(nodeKey), Token: token, Retention: r.retention, Read: now,
 	}, nil
 }
 
@@ -42,7 +42,7 @@ func (a *attempt) propose(ctx context.Context, op protocol.Operation) {
 	for n := 0; ; n++ {
 		last, token := a.last(), op.Fence.Token.(int64)
 		if last.Tally().Outcome() == quorum.Won && r.fresh(last) {
-			a.won = last
+			a.winner = last
 		}
 		top := int64(0)
 		if last.Refused() {

@@ -63,7 +63,7 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 	if err := r.enter(); err != nil {
 		return nil, errs.Op(protocol.ForceRelease.String(), i.Key, err)
 	}
-	defer r.attempts.Done()
+	defer r.operations.Done()
 	if ctx.Err() != nil {
 		return nil, errs.Op(protocol.ForceRelease.String(), i.Key, context.Cause(ctx))
 	}
@@ -75,11 +75,11 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 
 	// Every value is deleted on all nodes: a node that had none a moment ago, or could not
 	// report, may have the lock as well. A value belongs to the same holder on each node.
-	name := r.cfg.KeyPrefix + i.Key
+	nodeKey := r.cfg.KeyPrefix + i.Key
 	var rounds []*quorum.Round[protocol.Operation]
 	for _, value := range values {
 		rounds = append(rounds, r.start(quorum.Spec[protocol.Operation]{
-			Op:        protocol.Operation{Kind: protocol.ForceRelease, Observer: observer{r}, Key: i.Key, NodeKey: name, Value: value, Queue: protocol.FlagOf(name), Foreign: foreign},
+			Op:        protocol.Operation{Kind: protocol.ForceRelease, Observer: observer{r}, Key: i.Key, NodeKey: nodeKey, Value: value, Queue: protocol.FlagOf(nodeKey), Foreign: foreign},
 			All:       true,
 			KeepUntil: r.cfg.Clock.Now().Add(max(i.remaining(value), r.cfg.NodeTimeout)),
 		}))
@@ -94,7 +94,7 @@ func (r *Redlock) forceRelease(ctx context.Context, i *Inspection, foreign bool)
 			on[b.Node] = on[b.Node] || b.Final == quorum.Granted && b.Reply > 0
 		}
 		if err == nil && round.Tally().Outcome() != quorum.Won {
-			err = r.unanswered(ctx, round)
+			err = r.noQuorum(ctx, round)
 		}
 	}
 	for node, yes := range on {

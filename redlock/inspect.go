@@ -102,14 +102,14 @@ func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) 
 	if err := r.enter(); err != nil {
 		return nil, errs.Op("inspect", key, err)
 	}
-	defer r.attempts.Done()
+	defer r.operations.Done()
 	if ctx.Err() != nil {
 		return nil, errs.Op("inspect", key, context.Cause(ctx))
 	}
-	name := r.cfg.KeyPrefix + key
+	nodeKey := r.cfg.KeyPrefix + key
 	seen := &survey{nodes: make([]NodeInspection, len(r.nodes))}
 	round := r.start(quorum.Spec[protocol.Operation]{
-		Op:  protocol.Operation{Kind: protocol.Inspect, Observer: seen, Key: key, NodeKey: name, Queue: protocol.FlagOf(name)},
+		Op:  protocol.Operation{Kind: protocol.Inspect, Observer: seen, Key: key, NodeKey: nodeKey, Queue: protocol.FlagOf(nodeKey)},
 		All: true,
 	})
 	round.Wait(ctx)
@@ -155,7 +155,7 @@ func (s *survey) Replied(node int, _ *protocol.Operation, r protocol.Reply) {
 	}
 	n := NodeInspection{TTL: r.Seen.TTL, Waiting: r.Seen.Waiting, Fence: r.Seen.Fence, value: r.Seen.Value}
 	if n.value != nil {
-		n.Holder = holder(*n.value)
+		n.Holder = holderName(*n.value)
 	}
 	s.nodes[node] = n
 }
@@ -170,8 +170,8 @@ func (s *survey) end() []NodeInspection {
 	return nodes
 }
 
-// holder returns a name for a value that does not reveal the value.
-func holder(value string) string {
+// holderName returns a name for the holder with this value. It does not reveal the value.
+func holderName(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return hex.EncodeToString(sum[:4])
 }
@@ -200,4 +200,4 @@ func (i *Inspection) noLock() error {
 
 // Holder returns the Holder of the nodes in an inspection that have this lock. Unlike Value it may
 // be shown. If holders log it, the log shows which of them an inspection has found.
-func (l *Lock) Holder() string { return holder(l.value) }
+func (l *Lock) Holder() string { return holderName(l.value) }

@@ -66,7 +66,7 @@ func (l *Lock) lose(cause error) {
 			l.wait.End(l.r.cfg.Clock.Now())
 			l.wait.dequeue("")
 		}
-		l.r.local.Pass(&l.holder)
+		l.r.local.Pass(&l.localHolder)
 		l.r.log.Warn("lock lost", "key", errs.Short(l.key), "cause", errs.Text(cause))
 	}
 }
@@ -86,7 +86,8 @@ func (l *Lock) expire(now time.Time) {
 	l.lose(ErrExpired)
 }
 
-// startRelease ends the lock and starts its release. It returns nil if the release was started before.
+// startRelease ends the lock and starts its release. It returns nil if the release was started
+// before.
 func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 	l.order.Lock()
 	l.mu.Lock()
@@ -96,7 +97,7 @@ func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 		return nil
 	}
 	l.released = true
-	release := l.command(protocol.Release, 0)
+	release := l.operation(protocol.Release, 0)
 	if l.end(cause) && l.wait != nil {
 		// A lost lock has given up its queue entries already, and its caller may be waiting again.
 		l.wait.End(l.r.cfg.Clock.Now())
@@ -108,34 +109,34 @@ func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 	}
 	l.mu.Unlock()
 
-	// A node to which nothing was ever sent has nothing to delete. A proposal that is still queued
-	// for it must not be sent after the release.
-	var asked []bool
-	if l.first != nil && !l.sentToAll() {
-		l.withdraw()
+	// A node to which nothing was ever sent has nothing to delete. A proposal that its lane has not
+	// sent yet must not be sent after the release.
+	var sentTo []bool
+	if l.proposals.first != nil && !l.proposals.sentToAll() {
+		l.proposals.withdraw()
 		if !l.toppedUp && l.wait == nil {
-			asked = make([]bool, len(l.r.nodes))
-			for _, b := range l.ballots() {
-				asked[b.Node] = b.Sent
+			sentTo = make([]bool, len(l.r.nodes))
+			for _, b := range l.proposals.ballots() {
+				sentTo[b.Node] = b.Sent
 			}
 		}
 	}
-	round := l.r.submit(quorum.Spec[protocol.Operation]{Op: release, Nodes: asked, Sure: true, KeepUntil: keys})
+	round := l.r.submit(quorum.Spec[protocol.Operation]{Op: release, Nodes: sentTo, Sure: true, KeepUntil: keys})
 	l.order.Unlock()
 	round.Arm()
 	return round
 }
 
 // startExtend hands an extension to the lanes. If the lock has ended, it returns the cause instead.
-// asked reports whether a caller has asked for this ttl; KeepAlive then goes on with it.
+// byCaller is true for an Extend, whose ttl KeepAlive then goes on with, and false for a renewal.
 //
-// A caller waits for NodeTimeout. No caller waits for a renewal, so it may take the validity that
-// is left: a node's answer before that counts, and after that nothing more is sent. The nodes begin
-// to count the ttl when the extension reaches them, which is never before round.Start. So however
-// long the answer takes, a majority has the key until Start + ttl.
-func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
+// A caller of Extend waits for NodeTimeout. No caller waits for a renewal, so it may take the
+// validity that is left: a node's answer before that counts, and after that nothing more is sent.
+// The nodes begin to count the ttl when the extension reaches them, which is never before
+// round.Start. So however long the answer takes, a majority has the key until Start + ttl.
+func (l *Lock) startExtend(ttl time.Duration, byCaller bool, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
-	if l.first != nil && l.sentToAll() {
+	if l.proposals.first != nil && l.proposals.sentToAll() {
 		l.proposals = proposals{} // nothing is left to withdraw; they are half of a lock's memory
 	}
 	l.mu.Lock()
@@ -146,17 +147,17 @@ func (l *Lock) startExtend(ttl time.Duration, asked bool, decided func(*quorum.R
 		l.order.Unlock()
 		return nil, cause
 	}
-	if asked {
+	if byCaller {
 		l.ttl = ttl
 	}
 	within := l.r.cfg.NodeTimeout
-	if !asked {
+	if !byCaller {
 		within = l.until.Sub(now)
 	}
 	l.outlive(now.Add(within).Add(ttl)) // as the lanes may send it as late as that
 	l.mu.Unlock()
 	round := l.r.submit(quorum.Spec[protocol.Operation]{
-		Op:      l.command(protocol.Extend, ttl),
+		Op:      l.operation(protocol.Extend, ttl),
 		Sure:    true,
 		Within:  within,
 		Decided: decided,
@@ -182,12 +183,12 @@ func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Durati
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause != nil {
-		return l.ended("extend", l.cause)
+		return l.opError("extend", l.cause)
 	}
 	switch {
 	case !l.r.cfg.Clock.Now().Before(l.until):
-		// Too late, even with a majority: the end of the lock has been reported to
-		// those that watch it, or is about to be.
+		// Too late, even with a majority: the holder has learned that the lock is over, or is
+		// about to.
 		l.lose(ErrExpired)
 		return l.r.quorumError(round, ErrExpired, nil)
 	case tally.Outcome() == quorum.Won:
@@ -253,7 +254,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
 	l.toppedUp = true
-	spec := quorum.Spec[protocol.Operation]{Op: l.command(protocol.TopUp, ttl), Nodes: nodes, All: true}
+	spec := quorum.Spec[protocol.Operation]{Op: l.operation(protocol.TopUp, ttl), Nodes: nodes, All: true}
 	if w != nil {
 		spec.Op.Queue, spec.Op.Entry, spec.Op.Observer = w.queue, entry, w
 	}
@@ -262,7 +263,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	round.Arm()
 }
 
-func (l *Lock) command(k protocol.Kind, ttl time.Duration) protocol.Operation {
+func (l *Lock) operation(k protocol.Kind, ttl time.Duration) protocol.Operation {
 	c := protocol.Operation{Kind: k, Observer: observer{l.r}, Key: l.key, NodeKey: l.nodeKey, Value: l.value, TTL: protocol.Millis(ttl), Fence: l.fence}
 	if k == protocol.Release {
 		c.Queue = protocol.FlagOf(l.nodeKey.(string))
@@ -271,4 +272,4 @@ func (l *Lock) command(k protocol.Kind, ttl time.Duration) protocol.Operation {
 }
 
 // ended returns the error of an operation on a lock that has ended.
-func (l *Lock) ended(op string, cause error) error { return errs.Op(op, l.key, cause) }
+func (l *Lock) opError(op string, cause error) error { return errs.Op(op, l.key, cause) }

@@ -28,8 +28,8 @@ type Lock struct {
 	// order is held while a round of this lock is handed to the lanes, which never waits for a
 	// node. It keeps a renewal or a top-up from being sent after the release. Lock it before mu.
 	order     sync.Mutex
-	proposals      // that won the lock; first is nil once every node has been sent the last of them
-	toppedUp  bool // topped up: nodes that the proposals did not reach may have the key
+	proposals proposals // of the attempt that led to the lock; may be zero once every node was sent the last
+	toppedUp  bool      // nodes that the proposals did not reach may have the key
 
 	mu        sync.Mutex
 	until     time.Time
@@ -44,10 +44,10 @@ type Lock struct {
 	keepAlive bool
 	reports   *breakReports // nil until the first renewal
 
-	wait   *wait // the wait that won the lock; nil if there was none
-	holder waitqueue.Holder[wait]
+	wait        *wait                  // the wait that led to the lock; nil if there was none
+	localHolder waitqueue.Holder[wait] // lets the local queue go on once the lock is over
 
-	entry schedule.Entry
+	scheduled schedule.Entry // when the lock ends and is renewed
 }
 
 // Key returns the locked key, without Config.KeyPrefix.
@@ -90,8 +90,8 @@ func (l *Lock) Until() time.Time {
 // a pause of the process. In that case it ends the lock, so that its Context is done with
 // ErrExpired when Valid returns. A lock that is not valid never becomes valid again.
 //
-// Call Valid right before each action that the lock protects; that is the shortest way from a look
-// at the clock to the action. A process that is paused in between still acts late. Only a fencing
+// Call Valid right before each action that the lock protects; that is the shortest way
+// from reading the clock to the action. A process that is paused in between still acts late. Only a fencing
 // token prevents that. On Linux the clock stands still while the machine is suspended, so Valid
 // does not notice that time.
 func (l *Lock) Valid() bool {
@@ -145,16 +145,16 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return errNilContext
 	}
 	if err := l.r.enter(); err != nil {
-		return l.ended("extend", err)
+		return l.opError("extend", err)
 	}
-	defer l.r.attempts.Done()
+	defer l.r.operations.Done()
 	ttl, err := l.r.cfg.checkTTL(ttl)
 	if err != nil {
 		return err
 	}
 	round, err := l.startExtend(ttl, true, nil)
 	if err != nil {
-		return l.ended("extend", err)
+		return l.opError("extend", err)
 	}
 	round.Wait(ctx)
 	err = l.extended(round, ttl)
@@ -182,9 +182,9 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 func (l *Lock) Release(ctx context.Context) error {
 	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
-		return l.ended("release", err)
+		return l.opError("release", err)
 	}
-	defer l.r.attempts.Done()
+	defer l.r.operations.Done()
 
 	l.mu.Lock()
 	l.expireIfDue(l.r.cfg.Clock.Now())
@@ -192,13 +192,13 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.mu.Unlock()
 	round := l.startRelease(ErrReleased)
 	if round == nil {
-		return l.ended("release", ErrReleased)
+		return l.opError("release", ErrReleased)
 	}
 	round.Wait(context.Background())
 	if round.Replied(protocol.Woke) {
 		l.r.handoffs.Note(l.key, l.r.cfg.Clock.Now())
 	}
-	l.r.local.Pass(&l.holder)
+	l.r.local.Pass(&l.localHolder)
 
 	tally := round.Tally()
 	switch {

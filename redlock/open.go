@@ -53,14 +53,14 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		if opt.ReadTimeout <= 0 {
 			return nil, fmt.Errorf("redlock: urls[%d] %w", i, conn.ErrEndless)
 		}
-		place := opt.Network + " " + opt.Addr
+		addr := opt.Network + " " + opt.Addr
 		if opt.Network != "unix" { // in a path, case matters
-			place = strings.ToLower(place)
+			addr = strings.ToLower(addr)
 		}
-		if first, twice := seen[place]; twice {
+		if first, twice := seen[addr]; twice {
 			return nil, fmt.Errorf("%w: urls[%d] and urls[%d] are the same address", ErrDuplicateNode, first, i)
 		}
-		seen[place] = i
+		seen[addr] = i
 		options[i] = opt
 	}
 
@@ -76,7 +76,7 @@ func Open(urls []string, cfg Config) (*Redlock, error) {
 		return nil, err
 	}
 	for _, c := range clients {
-		r.release = append(r.release, c.Close)
+		r.closers = append(r.closers, c.Close)
 	}
 	return r, nil
 }

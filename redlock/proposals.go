@@ -5,13 +5,12 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// proposals are the rounds of one attempt: one, or with fencing one for each token that was
-// proposed. All have the same value, and validity counts from the first. The lanes keep them in
-// order.
+// proposals are the rounds of one attempt: one, or with fencing one for each proposed token. All
+// have the same value, and validity counts from the start of the first. The lanes keep their order.
 type proposals struct {
-	first *quorum.Round[protocol.Operation]
-	more  []*quorum.Round[protocol.Operation]
-	won   *quorum.Round[protocol.Operation] // the last that found a majority; nil: none
+	first  *quorum.Round[protocol.Operation]
+	more   []*quorum.Round[protocol.Operation]
+	winner *quorum.Round[protocol.Operation] // the last that found a majority; nil: none
 }
 
 func (p *proposals) last() *quorum.Round[protocol.Operation] {
@@ -24,8 +23,8 @@ func (p *proposals) last() *quorum.Round[protocol.Operation] {
 // sentToAll reports whether every node was sent the last proposal. If so, none is sent any more.
 func (p *proposals) sentToAll() bool { return p.last().SentToAll() }
 
-// withdraw drops what no lane has sent. From then on ballots shows which nodes were sent
-// something.
+// withdraw drops the proposals to nodes whose lanes have not sent them. From then on ballots shows
+// which nodes were sent a proposal.
 func (p *proposals) withdraw() {
 	p.first.Withdraw()
 	for _, round := range p.more {

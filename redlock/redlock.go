@@ -41,18 +41,18 @@ type Redlock struct {
 
 	subscriber *wakeup.Subscriber
 	waits      *waitqueue.Waits
-	handoffs   waitqueue.RecentKeys // keys whose last release by this client woke another one
+	handoffs   waitqueue.RecentKeys // keys whose last release by this client woke a waiter of another one
 	unprompted chan struct{}        // a permit for each try or probe that may be made without a wake-up
 
 	log *asynclog.Log
 
-	release []func() error // what Close calls in the end, in this order
+	closers []func() error // called at the end of Close, in this order
 
-	mu       sync.RWMutex
-	closed   bool
-	closing  chan struct{}
-	attempts sync.WaitGroup // operations under way
-	ended    chan struct{}  // closed when Close is done
+	mu         sync.RWMutex
+	closed     bool
+	closing    chan struct{}
+	operations sync.WaitGroup // calls of the API that are under way
+	ended      chan struct{}  // closed when Close is done
 }
 
 // New makes a Redlock from clients, one for each master. Each is a *redis.Client (a server, or a
@@ -98,7 +98,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 
 		retention: protocol.Millis(cfg.FenceRetention),
 	}
-	names := map[string]int{}
+	addrs := map[string]int{}
 	seen := map[redis.UniversalClient]int{}
 	for i, client := range nodes {
 		n, err := conn.NewNode(client, conn.Config{NodeTimeout: cfg.NodeTimeout, Clock: cfg.Clock, KeyPrefix: cfg.KeyPrefix})
@@ -110,8 +110,8 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		}
 		seen[client] = i
 		// Clients with dialers of their own may have the same address.
-		names[n.Addr]++
-		if times := names[n.Addr]; times > 1 {
+		addrs[n.Addr]++
+		if times := addrs[n.Addr]; times > 1 {
 			n.Addr = fmt.Sprintf("%s (%d)", n.Addr, times)
 		}
 		r.nodes = append(r.nodes, n)
@@ -137,9 +137,9 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		stop := n.WatchDials(
 			func(err error) { r.group.Unreachable(i, err) },
 			func() { r.group.Reachable(i) })
-		r.release = append(r.release, func() error { stop(); return nil })
+		r.closers = append(r.closers, func() error { stop(); return nil })
 	}
-	r.scheduler = schedule.New(cfg.Clock, func(l *Lock) *schedule.Entry { return &l.entry }, (*Lock).expire, (*Lock).renew)
+	r.scheduler = schedule.New(cfg.Clock, func(l *Lock) *schedule.Entry { return &l.scheduled }, (*Lock).expire, (*Lock).renew)
 	if cfg.Logger != nil || cfg.Trace != nil {
 		r.log.Start()
 	}
@@ -152,7 +152,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 //
 // Close returns when all goroutines of the Redlock have ended. With answering nodes that takes a
 // round trip. With silent nodes it takes at most a few NodeTimeouts, plus the time until their
-// clients give up: the ReadTimeout, and as long as callbacks of the client's own take. The
+// clients give up: the ReadTimeout, plus the time that the client's own callbacks take. The
 // ReadTimeout is five seconds by go-redis' default. With Open it is a second, unless NodeTimeout is
 // above half a second or the URL says otherwise. Close waits for a Trace or a Logger that blocks
 // for a second at the most, and leaves it behind.
@@ -174,7 +174,7 @@ func (r *Redlock) Close() error {
 	r.mu.Unlock()
 	defer close(r.ended)
 
-	r.attempts.Wait() // bounded by NodeTimeout for the round and for its clean-up
+	r.operations.Wait() // bounded by NodeTimeout for the round and for its clean-up
 	r.subscriber.Close()
 	var releases []*quorum.Round[protocol.Operation]
 	for _, l := range r.scheduler.Stop() {
@@ -190,7 +190,7 @@ func (r *Redlock) Close() error {
 	r.log.Close(r.cfg.Clock)
 
 	var errs []error
-	for _, f := range r.release {
+	for _, f := range r.closers {
 		errs = append(errs, f())
 	}
 	return errors.Join(errs...)
@@ -202,7 +202,7 @@ const idLength = 16
 
 var errNotMade = errors.New("redlock: not made by New or Open")
 
-// enter registers an operation, until attempts.Done, so that Close waits for it. It fails if the
+// enter registers an operation, until operations.Done, so that Close waits for it. It fails if the
 // Redlock is closed.
 func (r *Redlock) enter() error {
 	if r == nil || r.closing == nil {
@@ -213,7 +213,7 @@ func (r *Redlock) enter() error {
 	if r.closed {
 		return ErrClosed
 	}
-	r.attempts.Add(1)
+	r.operations.Add(1)
 	return nil
 }
 
@@ -242,9 +242,9 @@ func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[pro
 
 // quorumError returns the error of a round that failed.
 func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, cause error) *QuorumError {
-	tally, cmd := round.Tally(), round.Op()
+	tally, op := round.Tally(), round.Op()
 	e := &QuorumError{
-		Op: cmd.Kind.String(), Key: cmd.Key,
+		Op: op.Kind.String(), Key: op.Key,
 		Need: tally.Need(), Granted: tally.Granted, Total: tally.N,
 		Reason: reason, Cause: cause,
 	}
@@ -261,8 +261,8 @@ func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, c
 	return e
 }
 
-// unanswered returns the error of a failed round whose operation every answering node grants.
-func (r *Redlock) unanswered(ctx context.Context, round *quorum.Round[protocol.Operation]) *QuorumError {
+// noQuorum returns the error of a failed round whose operation no node refuses.
+func (r *Redlock) noQuorum(ctx context.Context, round *quorum.Round[protocol.Operation]) *QuorumError {
 	reason := ErrNoQuorum
 	if round.Tally().Outcome() == quorum.Open {
 		reason = nil // the caller left, and nodes that have not answered have not failed

@@ -8,12 +8,30 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// Trace reports the result of one round, for metrics and for tools that show it.
+// Trace reports the result of one round, for metrics and for tools that show it. A round is one
+// operation that is sent to several nodes.
 //
 // A round with the Op "clean up", "top up", "wait", "leave" or "inspect" may go to some of the
 // nodes, and needs no majority: its Outcome and Need mean nothing, but its Nodes do.
 type Trace struct {
-	Op      string         // "acquire", "extend", "release", "clean up", "top up", "wait", "leave", "look", "force release" or "inspect"
+	// Op is the operation:
+	//
+	//   - "acquire": an attempt to take the key. With Config.Fencing each proposed token is a round
+	//     of its own.
+	//   - "extend": an Extend, or a renewal by KeepAlive or Do.
+	//   - "top up": a held lock takes the key on nodes that lack it.
+	//   - "release": a Release, also that of Do or Close.
+	//   - "clean up": the key of a failed attempt without a queue entry is deleted.
+	//   - "wait": a wait asks nodes for a queue entry (an Enqueue). So does a look, by which it asks
+	//     one node now and then. After a failed try that keeps its queue entry, the same operation
+	//     deletes the key of the try.
+	//   - "leave": a wait gives up its queue entry (a Dequeue). After a failed try without a quorum,
+	//     the same operation deletes the key of the try. Or a node removes further dead waiters.
+	//   - "look": a wait without queue entries asks all nodes whether they answer (a probe, not a
+	//     look).
+	//   - "force release": a ForceRelease or ForceReleaseForeign, for one value of the key.
+	//   - "inspect": an Inspect.
+	Op      string
 	Key     string         // without Config.KeyPrefix
 	Outcome quorum.Outcome // at the decision; Open if the caller left before it
 	Granted int            // grants at the decision; a later grant is in Nodes
@@ -32,10 +50,10 @@ type NodeTrace struct {
 
 // trace passes a finished round to Config.Trace, on the log's goroutine.
 func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
-	cmd, tally := round.Op(), round.Tally()
+	op, tally := round.Op(), round.Tally()
 	t := Trace{
-		Op:      cmd.Kind.String(),
-		Key:     cmd.Key,
+		Op:      op.Kind.String(),
+		Key:     op.Key,
 		Outcome: tally.Outcome(),
 		Granted: tally.Granted,
 		Need:    tally.Need(),

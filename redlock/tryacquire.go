@@ -14,7 +14,7 @@ import (
 
 // TryAcquire makes one attempt to lock key for ttl. The decision takes one round trip, and never
 // longer than Config.NodeTimeout, or until ctx ends. If nodes granted a lock that found no majority,
-// it takes one or two more round trips to free the key there, also if ctx has ended.
+// TryAcquire takes one or two more round trips to delete the key there, even if ctx has ended.
 //
 // Errors: ErrHeld if another client has the key, or, with Config.Fair, waits for it;
 // ErrNoQuorum if too few nodes answered; ErrExpired if the answers came too late to be of use.
@@ -23,11 +23,12 @@ import (
 // nodes that have not answered yet have not failed. ErrClosed after Close. After an error that
 // names an argument, no node was asked.
 //
-// After an error no key of this attempt stays on any node that answers. When TryAcquire
-// returns, the key is gone from the nodes that had granted it. A node that had not answered
-// yet, as it is much slower than the others or ctx ended before, deletes the key as soon as it
-// answers: the key is gone a round trip later. A node whose answer was lost is asked again
-// until the ttl is over.
+// After an error no key of this attempt stays on any node that answers. When TryAcquire returns, the
+// key is gone from the nodes that had granted it, unless they do not answer any more: it waits for
+// them for at most Config.NodeTimeout or, if ctx ended during the attempt, twice as long as that
+// took (at least 2 ms). A node that answers later deletes the key then. A node whose answer was lost
+// is asked again until the ttl is over. If such a node executes the SET after all that, as it hung
+// while its connection broke, the key stays there until its ttl.
 func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration) (*Lock, error) {
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
@@ -64,12 +65,12 @@ type attempt struct {
 	r       *Redlock
 	key     string
 	ttl     time.Duration
-	wait    *wait // whose turn it is; it keeps its queue entry only after a refusal; nil for a newcomer
-	retries bool  // the caller tries again after a failure
+	wait    *wait // the wait that makes this try; nil for a newcomer
+	retries bool  // the caller makes another attempt after a failure
 
 	proposals
-	// cleanUp deletes the key of a failed attempt that retries, on the nodes that had granted
-	// it; nil: there are none.
+	// cleanUp deletes the key of a failed attempt on the nodes that had granted it. It is nil if
+	// there are none, and if giveBack has waited for them.
 	cleanUp *quorum.Round[protocol.Operation]
 }
 
@@ -79,7 +80,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 	if err := r.enter(); err != nil {
 		return nil, errs.Op("acquire", a.key, err)
 	}
-	defer r.attempts.Done()
+	defer r.operations.Done()
 
 	// Step 1: a value that no other attempt has, also none of this client. What an earlier
 	// attempt still has on its way can then not affect this one.
@@ -94,7 +95,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 	if r.cfg.Fencing {
 		a.propose(ctx, op)
 	} else if a.first.Tally().Outcome() == quorum.Won {
-		a.won = a.first
+		a.winner = a.first
 	}
 	if err := r.guard.Duplicate(); err != nil {
 		a.giveBack(ctx, true)
@@ -104,7 +105,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 	// Step 4: validity = ttl − elapsed − drift. Until is fixed from the start of the first
 	// round, so time that is lost from here on is not credited to the lock.
 	start := a.first.Start()
-	if a.won != nil && clock.Validity(a.ttl, a.last().Decided().Sub(start), r.cfg.Drift) > 0 {
+	if a.winner != nil && clock.Validity(a.ttl, a.last().Decided().Sub(start), r.cfg.Drift) > 0 {
 		lock := a.lock(ctx, start.Add(a.ttl-r.cfg.Drift.Of(a.ttl)))
 		// Checked once more, right before the caller gets the lock: this goroutine may have
 		// been asleep since the decision.
@@ -117,15 +118,15 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 		}
 	}
 
-	// Step 5: no lock, so nothing may stay. A waiter keeps its queue entry only if the attempt
-	// has shown that its turns can be of use: a majority has answered in time.
+	// Step 5: no lock, so nothing may stay. A waiter keeps its queue entry only if a majority has
+	// answered the try in time. Otherwise its next turns would probably be in vain too.
 	decisive, reason := a.outcome()
 	keepEntry := reason != ErrNoQuorum && reason != ErrExpired
 	a.giveBack(ctx, keepEntry)
 	return nil, r.quorumError(decisive, reason, context.Cause(ctx))
 }
 
-// operation returns what the nodes are asked first.
+// operation returns the operation of the first round.
 func (a *attempt) operation() (op protocol.Operation, err error) {
 	r, nodeKey := a.r, a.r.cfg.KeyPrefix+a.key
 	op = protocol.Operation{Kind: protocol.Acquire, Observer: observer{r}, Key: a.key, NodeKey: nodeKey, TTL: protocol.Millis(a.ttl)}
@@ -141,16 +142,16 @@ func (a *attempt) operation() (op protocol.Operation, err error) {
 	case a.wait != nil:
 		op.Queue, op.Entry, op.Observer = a.wait.queue, a.wait.entry(a.wait.value), a.wait
 	case r.cfg.Fair:
-		op.Queue, op.Entry = protocol.QueueOf(nodeKey), r.newcomer(nodeKey)
+		op.Queue, op.Entry = protocol.QueueOf(nodeKey), r.sender(nodeKey)
 	}
 	return op, nil
 }
 
-// spec returns the round that sends op. A waiter hears of the nodes that do not answer.
+// spec describes the round that sends op. A wait is notified when the round is done.
 func (a *attempt) spec(op protocol.Operation) quorum.Spec[protocol.Operation] {
 	spec := quorum.Spec[protocol.Operation]{Op: op}
 	if a.wait != nil {
-		spec.Done = a.wait.unanswered
+		spec.Done = a.wait.roundDone
 	}
 	return spec
 }
@@ -190,7 +191,7 @@ func (a *attempt) ask(ctx context.Context, op protocol.Operation) *quorum.Round[
 
 // lock returns the lock that was won, valid until then.
 func (a *attempt) lock(ctx context.Context, until time.Time) *Lock {
-	op := a.won.Op()
+	op := a.winner.Op()
 	return &Lock{
 		r: a.r, key: op.Key, nodeKey: op.NodeKey, value: op.Value, fence: op.Fence,
 		values: ctx, proposals: a.proposals, wait: a.wait,
@@ -198,13 +199,13 @@ func (a *attempt) lock(ctx context.Context, until time.Time) *Lock {
 	}
 }
 
-// outcome returns the round that shows why there is no lock, and that reason. It is nil if the
-// caller left before anything was certain.
+// outcome returns the round that shows why there is no lock, and the reason. The reason is nil if
+// the caller left before anything was certain.
 func (a *attempt) outcome() (decisive *quorum.Round[protocol.Operation], reason error) {
 	last := a.last()
 	switch tally := last.Tally(); {
-	case a.won != nil:
-		return a.won, ErrExpired
+	case a.winner != nil:
+		return a.winner, ErrExpired
 	case tally.Outcome() == quorum.Won:
 		return last, ErrExpired // decided too late; see fresh
 	case tally.Outcome() == quorum.Open:

@@ -17,9 +17,10 @@ const (
 	VerdictFree
 	// VerdictHeld means that a majority has the key with one value.
 	VerdictHeld
-	// VerdictSplit means that neither has a majority, whatever the nodes that could not report
-	// have. Several contenders have a part each, or one has lost its majority. No client holds the
-	// lock, and none can before some of these keys expire or are deleted.
+	// VerdictSplit means that no majority has one value, and no majority is without the key, whatever
+	// the nodes that could not report have. Several contenders have a part each, or one has lost its
+	// majority. No client holds the lock, and none can before some of these keys expire or are
+	// deleted.
 	VerdictSplit
 	// VerdictForeign means that the key has another type than a lock's on so many nodes that no
 	// client can acquire it until somebody deletes it.
@@ -46,13 +47,13 @@ func (v Verdict) String() string {
 // acquired or released may look split.
 func (i *Inspection) Verdict() Verdict {
 	_, most := i.most()
-	free, silent, foreign := 0, 0, 0
+	free, unknown, foreign := 0, 0, 0
 	for _, n := range i.Nodes {
 		switch {
 		case errors.Is(n.Err, ErrForeign):
 			foreign++
 		case n.Err != nil:
-			silent++
+			unknown++
 		case n.Holder == "":
 			free++
 		}
@@ -64,7 +65,7 @@ func (i *Inspection) Verdict() Verdict {
 		return VerdictFree
 	case foreign > len(i.Nodes)-i.Need:
 		return VerdictForeign
-	case max(most, free)+silent >= i.Need:
+	case max(most, free)+unknown >= i.Need:
 		return VerdictUnknown
 	}
 	return VerdictSplit
@@ -79,8 +80,8 @@ func (i *Inspection) Holder() (holder string, on int) {
 	return holder, on
 }
 
-// most returns the holder of the most nodes, and their number. Of several with as many it is the
-// first.
+// most returns the holder that the most nodes have, and the number of these nodes. If several
+// holders have as many, it is the first of them.
 func (i *Inspection) most() (holder string, on int) {
 	counts := map[string]int{}
 	for _, n := range i.Nodes {

@@ -11,25 +11,25 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/waitqueue"
 )
 
-// wait is a Redlock's wait for one key. The embedded Wait decides what is next; wait sends it,
-// and passes on what it hears. It belongs to the local queue of the key, and goes from one
-// caller to the next.
+// wait is a Redlock's wait for one key. The embedded Wait decides on the next step; wait sends its
+// operations, and passes replies and messages on to it. It belongs to the local queue of the key,
+// and goes from one caller to the next.
 type wait struct {
 	*waitqueue.Wait
 	r         *Redlock
 	key       string // as the caller names it
-	nodeKey   string // as the nodes do
+	nodeKey   string // as the nodes name it
 	name      any    // the client's name in the queues of single servers
-	shardName any    // and in those of a Cluster's shards
+	shardName any    // the same in the queues of a Cluster's shards
 	queue     *protocol.Queue
-	lock      atomic.Pointer[Lock]
+	lock      atomic.Pointer[Lock] // the lock that the wait has led to; nil until then
 
 	// Only the first caller of the local queue uses these.
-	value     string              // of the last try, for the next one to delete
-	situation waitqueue.Situation // for next, which is called several times a turn
+	value     string              // of the last attempt; the next operation deletes a key with it
+	situation waitqueue.Situation // for next; kept here to save an allocation for each step
 }
 
-// newWait begins a wait for key, with queue entries once the nodes can wake it.
+// newWait begins a wait for key. It asks a node for a queue entry once that node can wake it.
 func (r *Redlock) newWait(key string) *wait {
 	w := &wait{r: r, key: key, nodeKey: r.cfg.KeyPrefix + key}
 	w.Wait = r.waits.Begin(w.nodeKey, r.cfg.Clock.Now())
@@ -47,7 +47,7 @@ func (w *wait) next() waitqueue.Step {
 	return w.Next(now, w.situation)
 }
 
-// entry returns the wait's queue entry, for an operation that gives back the value old.
+// entry returns the wait's queue entry, for an operation that also deletes a key with the value old.
 func (w *wait) entry(old string) *protocol.Entry {
 	ticket := w.Ticket()
 	return &protocol.Entry{
@@ -56,8 +56,9 @@ func (w *wait) entry(old string) *protocol.Entry {
 	}
 }
 
-// operation returns an operation that gives back the value old. It is both the operation's value
-// and the entry's: where a node denies us the queue, a Dequeue is a release of that value.
+// operation returns an operation of this kind that also deletes a key with the value old. old is
+// both the operation's value and the entry's: on a node that denies us the queue, a Dequeue is sent
+// as a release of that value.
 func (w *wait) operation(k protocol.Kind, old string) protocol.Operation {
 	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, Queue: w.queue, Entry: w.entry(old)}
 }
@@ -65,7 +66,7 @@ func (w *wait) operation(k protocol.Kind, old string) protocol.Operation {
 // enqueue asks nodes for a queue entry.
 func (w *wait) enqueue(nodes []bool) {
 	w.r.subscriber.Subscribe(w.nodeKey)
-	w.r.start(quorum.Spec[protocol.Operation]{Op: w.operation(protocol.Enqueue, ""), Nodes: nodes, All: true, Done: w.unanswered})
+	w.r.start(quorum.Spec[protocol.Operation]{Op: w.operation(protocol.Enqueue, ""), Nodes: nodes, All: true, Done: w.roundDone})
 }
 
 // probe asks all nodes whether they answer, and takes nothing. The error is nil if a
@@ -73,20 +74,20 @@ func (w *wait) enqueue(nodes []bool) {
 func (w *wait) probe(ctx context.Context) *QuorumError {
 	round := w.r.start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{
 		Kind: protocol.Probe, Observer: observer{w.r}, Key: w.key, NodeKey: w.nodeKey,
-		Queue: w.queue, Entry: w.r.newcomer(w.nodeKey),
+		Queue: w.queue, Entry: w.r.sender(w.nodeKey),
 	}})
 	round.Wait(ctx)
 	if round.Tally().Outcome() == quorum.Won {
 		return nil
 	}
-	failed := w.r.unanswered(ctx, round)
+	failed := w.r.noQuorum(ctx, round)
 	failed.Op, failed.Granted = protocol.Acquire.String(), 0
 	return failed
 }
 
-// won ends the wait with the lock, which grows to the nodes whose wake-up comes too late for it.
-// The lock is stored before the Wait ends: a wake-up that finds the Wait won then finds the lock,
-// and an earlier one is among those that Won returns.
+// won ends the wait with the lock. The lock then grows to nodes whose wake-up came too late for the
+// try. It is stored before the Wait ends: a wake-up that finds the Wait won then finds the lock, and
+// an earlier one is among those that Won returns.
 func (w *wait) won(lock *Lock) {
 	w.r.subscriber.End(w.nodeKey, w)
 	w.lock.Store(lock)
@@ -102,7 +103,7 @@ func (w *wait) giveUp() {
 	w.dequeue(w.value)
 }
 
-// dequeue has all nodes remove the queue entry, and a key with the value old.
+// dequeue has all nodes remove the queue entry, and delete a key with the value old.
 func (w *wait) dequeue(old string) {
 	w.r.start(quorum.Spec[protocol.Operation]{Op: w.operation(protocol.Dequeue, old), All: true, KeepUntil: w.LeaveUntil(w.r.cfg.Clock.Now())})
 }
@@ -134,14 +135,14 @@ func (w *wait) Woken(now time.Time, node int, ticket int64) bool {
 	return known
 }
 
-// unanswered passes on a finished round, which some nodes may not have answered.
-func (w *wait) unanswered(round *quorum.Round[protocol.Operation]) {
+// roundDone tells the Wait which nodes have not answered a finished round.
+func (w *wait) roundDone(round *quorum.Round[protocol.Operation]) {
 	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Entry.Number, round.Ballots())
 }
 
-// newcomer returns the sender of an operation that takes no queue entry, and takes a free key only
-// if the queue is empty.
-func (r *Redlock) newcomer(nodeKey string) *protocol.Entry {
+// sender identifies this Redlock in a key's queue, for an operation that has no queue entry. Such an
+// operation takes a free key only if the queue is empty.
+func (r *Redlock) sender(nodeKey string) *protocol.Entry {
 	name, shardName := r.subscriber.Name(nodeKey)
 	return &protocol.Entry{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}
 }
@@ -149,13 +150,13 @@ func (r *Redlock) newcomer(nodeKey string) *protocol.Entry {
 // observer hears the replies to operations that belong to no wait.
 type observer struct{ r *Redlock }
 
-// Replied continues the work of a script that found more dead entries in a queue than one script
-// removes. That script has woken nobody. The client that sent it is alive, so it sends another one,
-// whose reply may ask for the next. If all of that is lost, a waiter's next look does the same.
+// Replied continues the work of a script that has found more dead queue entries than one script
+// removes. That script has woken no waiter. So the client that sent it sends another one, whose
+// reply may ask for a third. If one of them is lost, a waiter's next look does the same.
 func (o observer) Replied(node int, op *protocol.Operation, reply protocol.Reply) {
 	if reply.MoreDead {
 		nodeKey := op.NodeKey.(string)
-		o.r.dequeueOn(node, op.Key, nodeKey, o.r.newcomer(nodeKey), o.r.cfg.Clock.Now().Add(waitqueue.LeaveFor))
+		o.r.dequeueOn(node, op.Key, nodeKey, o.r.sender(nodeKey), o.r.cfg.Clock.Now().Add(waitqueue.LeaveFor))
 	}
 }
 
@@ -164,13 +165,13 @@ func (observer) QueueDenied(int, error) {}
 // dequeueStray has a node remove the client's entry with this ticket, after the node has woken a
 // wait that is over.
 func (r *Redlock) dequeueStray(node int, nodeKey string, ticket int64) {
-	entry := r.newcomer(nodeKey)
+	entry := r.sender(nodeKey)
 	entry.Ticket = protocol.TicketText(ticket)
 	r.dequeueOn(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, entry, time.Time{})
 }
 
-// dequeueOn has one node remove an entry. If keep is zero it is sent once; otherwise it is
-// repeated until then.
+// dequeueOn has one node remove a queue entry. The operation is sent once if keep is zero, and
+// otherwise repeated until then.
 func (r *Redlock) dequeueOn(node int, key, nodeKey string, entry *protocol.Entry, keep time.Time) {
 	only := make([]bool, len(r.nodes))
 	only[node] = true
