@@ -84,7 +84,7 @@ func (a *attempt) giveBack(ctx context.Context, keepEntry bool) {
 			cleaned.Wait(context.Background())
 		}
 	}
-	if cleanedLater != nil && (!a.retries || ctx.Err() != nil) {
+	if cleanedLater != nil && !a.retries {
 		r.waitFor(ctx, cleanedLater, min(grace, r.cfg.NodeTimeout-took))
 	}
 }
