@@ -1,9 +1,7 @@
-package redlock_test
+package wakeup_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"testing"
 	"time"
@@ -11,187 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 	"github.com/quorumlock/redlock/internal/testenv/spy"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
-
-const longTTL = 30 * time.Second
-
-// kept returns a lock of the party that has been renewed once.
-func kept(p *virtual.Party) *redlock.Lock {
-	p.Bed.Helper()
-	l := p.Bed.Hold(p, longTTL)
-	l.KeepAlive()
-	time.Sleep(longTTL/3 + 2*time.Second)
-	return l
-}
-
-// broken is a node's message about a lock that ForceRelease has deleted.
-func broken(value string) string {
-	sum := sha256.Sum256([]byte(value))
-	return "broken " + hex.EncodeToString(sum[:16])
-}
-
-// withOperator runs f with n masters, a party that breaks locks and one that holds them.
-func withOperator(t *testing.T, n int, f func(b *virtual.Bed, operator, holder *virtual.Party)) {
-	t.Helper()
-	virtual.Run(t, n, redlock.Config{}, func(b *virtual.Bed) {
-		f(b, b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{}))
-	})
-}
-
-// noticed has the operator break the lock, and returns how long its holder took to learn of that.
-func noticed(b *virtual.Bed, operator *virtual.Party, i *redlock.Inspection, l *redlock.Lock) time.Duration {
-	b.Helper()
-	began := time.Now()
-	_, err := operator.ForceRelease(ctx, i)
-	require.NoError(b, err)
-	<-l.Context().Done()
-	assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
-	return time.Since(began)
-}
-
-const brokenChannel = "redlock:wake:broken"
-
-// say publishes on the channel of broken locks. It returns how many subscribers have heard the
-// message.
-func say(b *virtual.Bed, message string, on ...int) (heard int) {
-	for _, i := range on {
-		heard += b.Redis(i).Publish(brokenChannel, message)
-	}
-	return heard
-}
-
-// ForceRelease deletes the keys in a round trip, and the message takes half of it. The renewal that
-// the message causes takes one more, after which the holder knows.
-func TestForceReleaseNotifiesTheHolder(t *testing.T) {
-	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
-		b.Delay(10*time.Millisecond, 10*time.Millisecond)
-		l := kept(holder)
-		i := inspect(b, operator.Redlock)
-		assert.Equal(b, 40*time.Millisecond, noticed(b, operator, i, l), "two round trips")
-		time.Sleep(time.Second)
-		assert.Empty(b, b.Has(key), "the renewal puts nothing back")
-		assert.ErrorIs(b, l.Release(ctx), redlock.ErrNotHeld)
-	})
-}
-
-// The live nodes are enough, whichever they are.
-func TestForceReleaseNotifiesTheHolderWithoutAMinority(t *testing.T) {
-	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
-		b.Masters.Kill(0)
-		b.Masters.Kill(3)
-		l := kept(holder)
-		i := inspect(b, operator.Redlock)
-		assert.Zero(b, noticed(b, operator, i, l))
-		_ = l.Release(ctx)
-	})
-}
-
-// With links of different speed the messages arrive one by one. A renewal after the first would
-// overtake ForceRelease on the other nodes, and would put the key back.
-func TestForceReleaseNotifiesTheHolderWhenAMajorityHasDeleted(t *testing.T) {
-	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
-		l := kept(holder)
-		i := inspect(b, operator.Redlock)
-		for n, path := range operator.Paths {
-			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
-				return time.Duration(n*10) * time.Millisecond, false
-			})
-		}
-		began := time.Now()
-		go func() { _, _ = operator.ForceRelease(ctx, i) }()
-		<-l.Context().Done()
-		assert.Equal(b, 20*time.Millisecond, time.Since(began), "the third of five")
-		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
-		time.Sleep(time.Second)
-		assert.Empty(b, b.Has(key))
-		_ = l.Release(ctx)
-	})
-}
-
-// So few messages arrive that a majority may still have the lock. The masters are asked after 200
-// ms.
-func TestForceReleaseNotifiesTheHolderByFewMessages(t *testing.T) {
-	withOperator(t, 5, func(b *virtual.Bed, operator, holder *virtual.Party) {
-		l := kept(holder)
-		i := inspect(b, operator.Redlock)
-		for n := range 4 {
-			b.Masters.Master(n).LoseMessages(-1)
-		}
-		assert.Equal(b, virtual.NodeTimeout, noticed(b, operator, i, l))
-		_ = l.Release(ctx)
-	})
-}
-
-// All messages are lost, and the next renewal finds the loss.
-func TestForceReleaseIsFoundByTheNextRenewal(t *testing.T) {
-	withOperator(t, 3, func(b *virtual.Bed, operator, holder *virtual.Party) {
-		l := kept(holder)
-		i := inspect(b, operator.Redlock)
-		for n := range 3 {
-			b.Masters.Master(n).LoseMessages(-1)
-		}
-		assert.Equal(b, longTTL/3-2*time.Second, noticed(b, operator, i, l))
-		_ = l.Release(ctx)
-	})
-}
-
-// The message arrives during a renewal. Two nodes have granted it before the key was deleted, and
-// the third has yet to answer.
-func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
-	withOperator(t, 3, func(b *virtual.Bed, operator, holder *virtual.Party) {
-		l := b.Hold(holder, longTTL)
-		l.KeepAlive()
-		time.Sleep(longTTL/3 + 7*time.Second)
-		say(b, broken("another"), 0, 1, 2) // no PING delays a message then
-		i := inspect(b, operator.Redlock)
-		for _, path := range holder.Paths {
-			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
-				if d != faultlink.ToServer {
-					return 300 * time.Millisecond, false
-				}
-				return 0, false
-			})
-		}
-		time.Sleep(longTTL/3 - 7*time.Second + 10*time.Millisecond)
-		for _, path := range holder.Paths {
-			path.Shape(nil) // the messages then arrive before the replies
-		}
-		assert.Equal(b, 290*time.Millisecond, noticed(b, operator, i, l), "the renewal that was under way found nothing")
-		_ = l.Release(ctx)
-	})
-}
-
-// The context of Do's function ends.
-func TestForceReleaseEndsTheContextOfDo(t *testing.T) {
-	withOperator(t, 3, func(b *virtual.Bed, operator, holder *virtual.Party) {
-		err := holder.Do(ctx, key, longTTL, func(ctx context.Context) error {
-			time.Sleep(longTTL/3 + 2*time.Second)
-			i := inspect(b, operator.Redlock)
-			began := time.Now()
-			_, err := operator.ForceRelease(context.WithoutCancel(ctx), i)
-			require.NoError(b, err)
-			<-ctx.Done()
-			assert.Equal(b, began, time.Now())
-			return context.Cause(ctx)
-		})
-		assert.ErrorIs(b, err, redlock.ErrNotHeld)
-	})
-}
-
-// The Redlock that breaks a lock may be the holder's own.
-func TestForceReleaseOfOnesOwnLock(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		p := b.ReadyParty(redlock.Config{})
-		l := kept(p)
-		i := inspect(b, p.Redlock)
-		assert.Zero(b, noticed(b, p, i, l))
-		_ = l.Release(ctx)
-	})
-}
 
 // A forged message costs a renewal, and the lock goes on.
 func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
@@ -375,9 +196,9 @@ func TestKeepAliveRestoresABrokenSubscription(t *testing.T) {
 			m.BreakSubscriptions()
 		}
 		time.Sleep(2 * time.Second)
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		began := time.Now()
-		forceRelease(b, i, 0, 1, 2)
+		b.ForceRelease(i, 0, 1, 2)
 		<-l.Context().Done()
 		assert.Equal(b, began, time.Now())
 		_ = l.Release(ctx)
@@ -403,28 +224,10 @@ func TestKeepAliveWithoutSubscriptions(t *testing.T) {
 		require.NoError(b, err)
 		w := holder.Wait("other", longTTL)
 		time.Sleep(30 * time.Second)
-		assert.Equal(b, 3, log.Says("node does not let us queue"), "who waits is told")
+		assert.Equal(b, 3, log.Says("node does not let us queue"), "a wait reports it")
 		b.Release(held)
 		b.Release(w.Hold())
 		b.Release(l)
-	})
-}
-
-// Values and their digests are not logged, and hooks of clients cannot print them.
-func TestForceReleaseLogsNoDigest(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		var log spy.Log
-		holder := b.ReadyParty(redlock.Config{Logger: log.Logger()})
-		operator := b.ReadyParty(redlock.Config{Logger: log.Logger()})
-		l := kept(holder)
-		_, err := operator.ForceRelease(ctx, inspect(b, operator.Redlock))
-		require.NoError(b, err)
-		<-l.Context().Done()
-		time.Sleep(time.Second)
-		assert.Positive(b, log.Says("lock lost"))
-		assert.Zero(b, log.Says(l.Value()))
-		assert.Zero(b, log.Says(broken(l.Value())[len("broken "):][:16]))
-		_ = l.Release(ctx)
 	})
 }
 
