@@ -255,7 +255,7 @@ func TestInspectAQuarantinedNode(t *testing.T) {
 		l := b.Take(b.Redlock)
 		b.Settle()
 		require.NoError(b, b.Masters.Restart(0, 1)) // with their memory
-		b.Inspect(b.Redlock)                       // finds the broken connections
+		b.Inspect(b.Redlock)                        // finds the broken connections
 		i := b.Inspect(b.Redlock)
 		require.ErrorContains(b, b.Redlock.Nodes()[0].Servers[0].Err, "quarantined")
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
