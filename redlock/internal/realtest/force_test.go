@@ -111,13 +111,13 @@ func TestRealForceReleaseRights(t *testing.T) {
 		assert.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 	}
 
-	l = f.kept(locker, "deaf")
-	f.onAll("lock:deaf", l)
+	l = f.kept(locker, "unsubscribed")
+	f.onAll("lock:unsubscribed", l)
 	for i := range f.all() {
 		f.eventually("it was not let in", func() bool { return f.refusals(i, "subscribe") > 0 })
 	}
 	assert.NoError(t, l.Context().Err())
-	assert.Len(t, f.breaks(tells, "deaf"), 3)
+	assert.Len(t, f.breaks(tells, "unsubscribed"), 3)
 	assert.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 	assert.Zero(t, said.Says("\n"), "a kept lock needs no messages")
 }

@@ -84,7 +84,7 @@ func set(t *testing.T, w *Wait, s *Situation, text string) {
 		return func(node int) bool { return !strings.Contains(","+value+",", ","+strconv.Itoa(node)+",") }
 	}
 	switch what {
-	case "deaf":
+	case "unheard":
 		s.CanWake = but()
 	case "uncounted":
 		s.Counts = but()
