@@ -2,13 +2,12 @@ package wakeup_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/testenv/spy"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -24,12 +23,6 @@ func kept(p *virtual.Party) *redlock.Lock {
 	return l
 }
 
-// broken is a node's message about a lock that ForceRelease has deleted.
-func broken(value string) string {
-	sum := sha256.Sum256([]byte(value))
-	return "broken " + hex.EncodeToString(sum[:16])
-}
-
 // noticed has the operator break the lock, and returns how long its holder took to learn of that.
 func noticed(b *virtual.Bed, operator *virtual.Party, i *redlock.Inspection, l *redlock.Lock) time.Duration {
 	b.Helper()
@@ -41,13 +34,11 @@ func noticed(b *virtual.Bed, operator *virtual.Party, i *redlock.Inspection, l *
 	return time.Since(began)
 }
 
-const brokenChannel = "redlock:wake:broken"
-
 // say publishes on the channel of broken locks. It returns how many subscribers have heard the
 // message.
 func say(b *virtual.Bed, message string, on ...int) (heard int) {
 	for _, i := range on {
-		heard += b.Redis(i).Publish(brokenChannel, message)
+		heard += b.Redis(i).Publish(spy.BrokenChannel, message)
 	}
 	return heard
 }

@@ -104,7 +104,7 @@ func TestForceReleaseNotifiesTheHolderDuringARenewal(t *testing.T) {
 		l := b.Hold(holder, longTTL)
 		l.KeepAlive()
 		time.Sleep(longTTL/3 + 7*time.Second)
-		say(b, broken("another"), 0, 1, 2) // no PING delays a message then
+		say(b, spy.Broken("another"), 0, 1, 2) // no PING delays a message then
 		i := b.Inspect(operator.Redlock)
 		for _, path := range holder.Paths {
 			path.Shape(func(d faultlink.Direction) (time.Duration, bool) {
@@ -164,7 +164,7 @@ func TestForceReleaseLogsNoDigest(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Positive(b, log.Says("lock lost"))
 		assert.Zero(b, log.Says(l.Value()))
-		assert.Zero(b, log.Says(broken(l.Value())[len("broken "):][:16]))
+		assert.Zero(b, log.Says(spy.Broken(l.Value())[len("broken "):][:16]))
 		_ = l.Release(ctx)
 	})
 }

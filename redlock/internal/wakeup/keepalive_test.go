@@ -20,14 +20,14 @@ func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
 		holder := b.ReadyParty(redlock.Config{})
 		l := kept(holder)
 		tape := b.Record(holder)
-		assert.Equal(b, 3, say(b, broken(l.Value()), 0, 1, 2))
+		assert.Equal(b, 3, say(b, spy.Broken(l.Value()), 0, 1, 2))
 		b.Settle()
 		assert.Equal(b, map[string]int{"extend": 5}, virtual.WithoutPings(tape.Count())[holder.Name])
 		time.Sleep(time.Second)
 		assert.NoError(b, l.Context().Err())
 		assert.Empty(b, virtual.WithoutPings(tape.Count()), "once")
 
-		say(b, broken(l.Value()), 2)
+		say(b, spy.Broken(l.Value()), 2)
 		time.Sleep(virtual.NodeTimeout - time.Millisecond)
 		assert.Empty(b, virtual.WithoutPings(tape.Count()), "a majority may have it")
 		time.Sleep(time.Millisecond)
@@ -35,8 +35,8 @@ func TestKeepAliveSurvivesAForgedMessage(t *testing.T) {
 		assert.Equal(b, map[string]int{"extend": 5}, virtual.WithoutPings(tape.Count())[holder.Name])
 
 		for _, other := range []string{
-			broken("somebody else's"), "broken", "broken ", "broken " + l.Value(), broken(l.Value()) + "0",
-			broken(l.Value())[:20], "broken \x00", "", "0 " + key, "1 ", " ", fmt.Sprintf("%01000000d", 1),
+			spy.Broken("somebody else's"), "broken", "broken ", "broken " + l.Value(), spy.Broken(l.Value()) + "0",
+			spy.Broken(l.Value())[:20], "broken \x00", "", "0 " + key, "1 ", " ", fmt.Sprintf("%01000000d", 1),
 		} {
 			say(b, other, 0, 1, 2, 3, 4)
 		}
@@ -57,7 +57,7 @@ func TestKeepAliveRenewsInBoundsUnderAFloodOfMessages(t *testing.T) {
 		l := kept(holder)
 		tape := b.Record(holder)
 		for range 2000 {
-			say(b, broken(l.Value()), 0, 1, 2)
+			say(b, spy.Broken(l.Value()), 0, 1, 2)
 			time.Sleep(time.Millisecond)
 		}
 		b.Settle()
@@ -66,7 +66,7 @@ func TestKeepAliveRenewsInBoundsUnderAFloodOfMessages(t *testing.T) {
 		assert.LessOrEqual(b, extends, 3*41)
 		assert.NoError(b, l.Context().Err())
 		for n := range 2000 {
-			say(b, broken(fmt.Sprint(n)), 0, 1, 2)
+			say(b, spy.Broken(fmt.Sprint(n)), 0, 1, 2)
 		}
 		time.Sleep(time.Second)
 		assert.Empty(b, virtual.WithoutPings(tape.Count()))
@@ -83,7 +83,7 @@ func TestKeepAliveIgnoresALateMessage(t *testing.T) {
 		b.Release(first)
 		second := kept(holder)
 		tape := b.Record(holder)
-		assert.Equal(b, 3, say(b, broken(value), 0, 1, 2))
+		assert.Equal(b, 3, say(b, spy.Broken(value), 0, 1, 2))
 		time.Sleep(time.Second)
 		assert.Empty(b, virtual.WithoutPings(tape.Count()))
 		assert.NoError(b, second.Context().Err())
@@ -134,7 +134,7 @@ func TestKeepAliveSubscribesOncePerNode(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for i := range 3 {
-			assert.Equal(b, []string{brokenChannel}, b.Redis(i).PubSubChannels(""))
+			assert.Equal(b, []string{spy.BrokenChannel}, b.Redis(i).PubSubChannels(""))
 		}
 		b.Release(kept[0])
 		time.Sleep(9 * time.Second)
