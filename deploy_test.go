@@ -17,7 +17,7 @@ import (
 )
 
 // The container file's own line builds a static, stripped command with the version stamped, and
-// the image runs it as somebody who is not root. .ci/deploy builds the image where there is a
+// the image does not run it as root. .ci/deploy builds the image where there is a
 // builder.
 func TestContainerFile(t *testing.T) {
 	if testing.Short() {

@@ -39,8 +39,8 @@ func open(t *testing.T, masters *redlocktest.Masters) *redlock.Redlock {
 	return r
 }
 
-// eventually waits until every master in which is rid of the key. Stragglers are
-// released after the caller was told.
+// eventuallyFree waits until each of these masters is rid of the key. Stragglers are
+// released after the caller has its result.
 func eventuallyFree(t *testing.T, masters *redlocktest.Masters, which ...int) {
 	t.Helper()
 	for _, i := range which {

@@ -62,7 +62,7 @@ func main() {
 	subject.Quiet()
 	if is, err := asChild(os.Args); is {
 		if err != nil {
-			os.Exit(1) // it has told its parent why
+			os.Exit(1) // it has reported why to its parent
 		}
 		return
 	}

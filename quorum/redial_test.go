@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,6 +110,139 @@ func TestReachableEndsALongPause(t *testing.T) {
 		g.Reachable(0)
 		synctest.Wait()
 		assert.LessOrEqual(t, votes(t, g, nodes[0]), time.Millisecond)
+		g.Close(0)
+	})
+}
+
+func TestUnreachableFailsAtOnceWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("connection refused")
+		n := &node{carry: hangs(time.Second)}
+		g := group(n)
+		dialling := g.Start(spec{Op: "dialling"})
+		synctest.Wait()
+		queued := g.Start(spec{Op: "queued"})
+		kept := g.Start(spec{Op: "kept", KeepUntil: time.Now().Add(time.Minute)})
+		g.Unreachable(0, refused)
+		later := g.Start(spec{Op: "later"})
+		for _, r := range []*round{dialling, queued, kept, later} {
+			r.Wait(t.Context())
+			assert.Zero(t, r.Decided().Sub(r.Start()), *r.Op())
+			assert.ErrorIs(t, r.Ballots()[0].Err, refused, *r.Op())
+		}
+		g.Reachable(0)
+		r, _ := run(g, spec{Op: "again"})
+		assert.Equal(t, quorum.Lost, r.Tally().Outcome(), "still behind the batch that hangs")
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, [][]string{{"dialling"}, {"kept"}}, n.batches()[:2])
+		n.become(grants)
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		r, _ = run(g, spec{Op: "up"})
+		assert.Equal(t, quorum.Won, r.Tally().Outcome())
+
+		// Without a batch under way, nothing would clear the error.
+		g.Unreachable(0, refused)
+		r, _ = run(g, spec{Op: "still up"})
+		assert.Equal(t, quorum.Won, r.Tally().Outcome())
+		g.Close(0)
+	})
+}
+
+// A node that refuses connections is asked at most a hundred times a second, however many
+// callers need it, and is used again a hundredth after it is up.
+func TestARefusedNodeIsNotDialledWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{}
+		g := group(n)
+		n.become(unreachable(g, 50*time.Microsecond))
+		for i := range 20_000 {
+			r, took := run(g, spec{Op: "ask"})
+			require.ErrorIs(t, r.Ballots()[0].Err, errRefused)
+			require.LessOrEqual(t, took, 50*time.Microsecond)
+			if i >= 10_000 {
+				g.Start(spec{Op: "kept", KeepUntil: time.Now().Add(time.Minute)})
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		dials := len(n.batches())
+		assert.LessOrEqual(t, dials, 230, "in two seconds")
+		assert.Greater(t, dials, 180, "in two seconds")
+
+		n.become(grants)
+		time.Sleep(10*time.Millisecond + 100*time.Microsecond) // a dial may be under way
+		r, _ := run(g, spec{Op: "up"})
+		assert.Equal(t, quorum.Won, r.Tally().Outcome())
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		undelivered := 0
+		for _, b := range n.batches()[dials:] {
+			for _, op := range b {
+				if op == "kept" {
+					undelivered++
+				}
+			}
+		}
+		assert.GreaterOrEqual(t, undelivered, 10_000)
+		assert.Positive(t, n.rests(), "it rests as any other")
+		g.Close(0)
+	})
+}
+
+// A failed dial may be for other commands of the same client. A node that votes meanwhile is
+// reachable.
+func TestANodeThatVotesIsNotPausedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{}
+		g := group(n)
+		n.become(func(batch []*call) {
+			g.Unreachable(0, errors.New("somebody else's dial"))
+			grants(batch)
+		})
+		run(g, spec{Op: "first"})
+		n.become(grants)
+		synctest.Wait()
+		r, _ := run(g, spec{Op: "second"})
+		assert.Equal(t, quorum.Won, r.Tally().Outcome())
+		g.Close(0)
+	})
+}
+
+func TestReachableEndsThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{}
+		g := group(n)
+		n.become(unreachable(g, 0))
+		for range 10 {
+			run(g, spec{Op: "refused"})
+			synctest.Wait()
+		}
+		n.become(grants)
+		paused, _ := run(g, spec{Op: "paused"})
+		assert.Equal(t, quorum.Lost, paused.Tally().Outcome())
+		g.Reachable(0)
+		r, took := run(g, spec{Op: "up"})
+		assert.Equal(t, quorum.Won, r.Tally().Outcome())
+		assert.Zero(t, took)
+		g.Close(0)
+	})
+}
+
+// A caller that asks less than a hundred times a second finds a node up as soon as it is.
+func TestARareCallerIsNotPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{}
+		g := group(n)
+		for range 100 {
+			n.become(unreachable(g, 0))
+			run(g, spec{Op: "refused"})
+			synctest.Wait()
+			n.become(grants)
+			r, _ := run(g, spec{Op: "up"})
+			assert.Equal(t, quorum.Won, r.Tally().Outcome())
+			time.Sleep(10 * time.Millisecond)
+		}
 		g.Close(0)
 	})
 }

@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -110,27 +109,6 @@ func TestAcquireNodeTimeoutDoesNotGrowWithTheTTL(t *testing.T) {
 	})
 }
 
-// Case 2: redsync cleaned up with the context that had been cancelled, and left
-// its keys for their whole ttl.
-func TestAcquireCancelledInTheMiddleLeavesNothing(t *testing.T) {
-	for _, at := range []time.Duration{1, 10, 39, 41, 79} {
-		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-			b.Warm()
-			b.Delay(40*time.Millisecond, 40*time.Millisecond)
-			c, cancel := context.WithCancelCause(ctx)
-			why := errors.New("shutting down")
-			time.AfterFunc(at*time.Millisecond, func() { cancel(why) })
-			var err error
-			assert.Equal(t, at*time.Millisecond, virtual.Took(func() { _, err = b.Redlock.TryAcquire(c, key, time.Hour) }))
-			assert.ErrorIs(t, err, why)
-			assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
-			assert.NotErrorIs(t, err, redlock.ErrHeld)
-			time.Sleep(time.Second)
-			assert.Empty(t, b.Has(key))
-		})
-	}
-}
-
 func TestAcquireWithACancelledContextAsksNoNode(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		c, cancel := context.WithCancel(ctx)
@@ -141,64 +119,6 @@ func TestAcquireWithACancelledContextAsksNoNode(t *testing.T) {
 		assert.ErrorIs(t, err, context.Canceled)
 		b.Settle()
 		assert.Empty(t, b.Commands(0))
-	})
-}
-
-// Case 4: bytes are delayed past the timeout. The release must not arrive before the SET, which
-// would leave the key for its ttl.
-func TestAcquireDeletesTheKeyOfALateSet(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		for i := range 3 {
-			b.Masters.Master(i).Delay(700*time.Millisecond, 0)
-		}
-		_, err := b.Redlock.TryAcquire(ctx, key, time.Hour)
-		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
-		time.Sleep(300 * time.Millisecond)
-		assert.Empty(t, b.Has(key), "not there yet")
-		time.Sleep(5 * time.Second)
-		assert.Empty(t, b.Has(key), "not any more")
-		assert.Equal(t, []string{"SET", "EVALSHA"}, b.Commands(0))
-	})
-}
-
-func TestReleaseIncludesALateGrant(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		b.Masters.Master(4).Delay(500*time.Millisecond, 0)
-		l := b.Acquire(key, time.Hour)
-		time.Sleep(time.Second)
-		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.Has(key))
-		require.NoError(t, l.Release(ctx))
-		time.Sleep(time.Second)
-		assert.Empty(t, b.Has(key))
-	})
-}
-
-// Case 5: the SET is applied and its reply is lost. A client library would send it again, and take
-// our own key for another client's.
-func TestAcquireWhoseReplyIsLostFailsAndCleansUp(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		for i := range 3 {
-			b.Masters.Master(i).LoseReplies(1)
-		}
-		var err error
-		assert.Zero(t, virtual.Took(func() { _, err = b.Redlock.TryAcquire(ctx, key, time.Hour) }), "no retry behind our back")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.NotErrorIs(t, err, redlock.ErrHeld)
-		time.Sleep(time.Second)
-		assert.Empty(t, b.Has(key))
-		sent := b.Commands(0)
-		assert.Equal(t, "SET", sent[0])
-		assert.NotContains(t, sent[1:], "SET", "once on the wire")
-
-		b.Masters.Master(0).LoseReplies(1)
-		b.Masters.Master(1).LoseReplies(1)
-		l := b.Acquire(key, time.Hour)
-		require.NoError(t, l.Release(ctx))
-		time.Sleep(time.Second)
-		assert.Empty(t, b.Has(key))
 	})
 }
 
@@ -220,23 +140,6 @@ func TestAcquireReturnsNoLockThatExpiredOnArrival(t *testing.T) {
 		assert.Equal(t, 2*time.Millisecond, time.Until(l.Until()))
 		_, err = b.Redlock.TryAcquire(ctx, "not", 597*time.Millisecond)
 		assert.ErrorIs(t, err, redlock.ErrExpired)
-	})
-}
-
-// The lock is granted too late. Commands that still wait for a busy node must not be sent
-// afterwards.
-func TestAcquireWithdrawsCommandsThatWereNotSent(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *virtual.Bed) {
-		b.Warm()
-		b.Delay(0, 600*time.Millisecond)
-		b.Masters.Master(4).Delay(0, 3*time.Second)
-		go func() { _, _ = b.Redlock.TryAcquire(ctx, "first", time.Hour) }()
-		b.Settle()
-		_, err := b.Redlock.TryAcquire(ctx, key, 300*time.Millisecond) // the lanes are busy: it queues
-		require.ErrorIs(t, err, redlock.ErrExpired)
-		time.Sleep(10 * time.Second)
-		assert.Equal(t, []string{"SET"}, b.Commands(4))
-		assert.Empty(t, b.Has(key))
 	})
 }
 
@@ -357,19 +260,6 @@ func TestTraceReportsEveryNode(t *testing.T) {
 		assert.Equal(t, redlock.NodeTrace{Addr: b.Masters.Master(0).Addr(), Vote: quorum.Granted, Latency: 3 * time.Millisecond}, tr.Nodes[0])
 		assert.Equal(t, quorum.Refused, tr.Nodes[2].Vote)
 		assert.Error(t, tr.Nodes[2].Err)
-	})
-}
-
-// A Cluster node behind a plain client answers where the key is. The error reports that answer, and
-// what to do.
-func TestAcquireNamesAClusterBehindAPlainClient(t *testing.T) {
-	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		b.Masters.Master(0).Miniredis().SetError("MOVED 1 10.0.0.9:6379")
-		_, err := b.Redlock.TryAcquire(context.Background(), "k", time.Second)
-		require.ErrorIs(b, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(b, err, "ClusterClient")
-		b.Masters.Master(0).Miniredis().SetError("")
 	})
 }
 

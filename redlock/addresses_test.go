@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/quorumlock/redlock/redlock/redlocktest"
+	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 )
 
 // A master of a Cluster gets a new address again and again, as a Kubernetes pod does. The memory
@@ -24,17 +24,8 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				masters := redlocktest.StartVirtual(t, 3)
-				port := 0
-				client := redis.NewClusterClient(&redis.ClusterOptions{
-					ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-						addr := fmt.Sprintf("pod:%d", port)
-						return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
-					},
-					NewClient: func(opt *redis.Options) *redis.Client {
-						return masters.Master(2).Client(func(o *redis.Options) { o.Addr = opt.Addr })
-					},
-				})
+				masters := inmemory.StartVirtual(t, 3)
+				client, move := inmemory.MovingShard(masters.Master(2), "pod:0")
 				defer func() { assert.NoError(t, client.Close()) }()
 				r, err := New([]redis.UniversalClient{masters.Master(0).Client(), masters.Master(1).Client(), client}, cfg)
 				require.NoError(t, err)
@@ -43,8 +34,8 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 				time.Sleep(2 * guard) // the masters have been up for long
 
 				const changes, every = 200, 500 * time.Millisecond
-				for port = range changes {
-					client.ReloadState(ctx)
+				for i := range changes {
+					move(masters.Master(2), fmt.Sprint("pod:", i))
 					time.Sleep(every)
 					l, err := r.TryAcquire(ctx, "key", time.Second)
 					require.NoError(t, err)
@@ -58,7 +49,7 @@ func TestAcquireForgetsTheAddressesThatMastersLeft(t *testing.T) {
 				assert.LessOrEqual(t, clients, 2, "clients for subscriptions")
 				status := r.Nodes()[2].Servers
 				assert.LessOrEqual(t, len(status), int((cfg.RestartGuard+2*time.Second)/every)+2, "servers")
-				assert.Equal(t, fmt.Sprintf("pod:%d", port), status[len(status)-1].Addr)
+				assert.Equal(t, fmt.Sprint("pod:", changes-1), status[len(status)-1].Addr)
 			})
 		})
 	}

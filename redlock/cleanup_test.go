@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -174,5 +175,88 @@ func TestReleaseIsNotFollowedByCommandsThatWaitedBehindAHungNode(t *testing.T) {
 			assert.NotContains(t, b.Has(key), i)
 			assert.NotContains(t, b.Has("first"), i)
 		}
+	})
+}
+
+// Case 2: redsync cleaned up with the context that had been cancelled, and left
+// its keys for their whole ttl.
+func TestAcquireCancelledInTheMiddleLeavesNothing(t *testing.T) {
+	for _, at := range []time.Duration{1, 10, 39, 41, 79} {
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			b.Warm()
+			b.Delay(40*time.Millisecond, 40*time.Millisecond)
+			c, cancel := context.WithCancelCause(ctx)
+			why := errors.New("shutting down")
+			time.AfterFunc(at*time.Millisecond, func() { cancel(why) })
+			var err error
+			assert.Equal(t, at*time.Millisecond, virtual.Took(func() { _, err = b.Redlock.TryAcquire(c, key, time.Hour) }))
+			assert.ErrorIs(t, err, why)
+			assert.NotErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.NotErrorIs(t, err, redlock.ErrHeld)
+			time.Sleep(time.Second)
+			assert.Empty(t, b.Has(key))
+		})
+	}
+}
+
+// Case 4: bytes are delayed past the timeout. The release must not arrive before the SET, which
+// would leave the key for its ttl.
+func TestAcquireDeletesTheKeyOfALateSet(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		for i := range 3 {
+			b.Masters.Master(i).Delay(700*time.Millisecond, 0)
+		}
+		_, err := b.Redlock.TryAcquire(ctx, key, time.Hour)
+		assert.ErrorIs(t, err, redlock.ErrNoQuorum)
+		time.Sleep(300 * time.Millisecond)
+		assert.Empty(t, b.Has(key), "not there yet")
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, b.Has(key), "not any more")
+		assert.Equal(t, []string{"SET", "EVALSHA"}, b.Commands(0))
+	})
+}
+
+// Case 5: the SET is applied and its reply is lost. A client library would send it again, and take
+// our own key for another client's.
+func TestAcquireWhoseReplyIsLostFailsAndCleansUp(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		for i := range 3 {
+			b.Masters.Master(i).LoseReplies(1)
+		}
+		var err error
+		assert.Zero(t, virtual.Took(func() { _, err = b.Redlock.TryAcquire(ctx, key, time.Hour) }), "no retry behind our back")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.NotErrorIs(t, err, redlock.ErrHeld)
+		time.Sleep(time.Second)
+		assert.Empty(t, b.Has(key))
+		sent := b.Commands(0)
+		assert.Equal(t, "SET", sent[0])
+		assert.NotContains(t, sent[1:], "SET", "once on the wire")
+
+		b.Masters.Master(0).LoseReplies(1)
+		b.Masters.Master(1).LoseReplies(1)
+		l := b.Acquire(key, time.Hour)
+		require.NoError(t, l.Release(ctx))
+		time.Sleep(time.Second)
+		assert.Empty(t, b.Has(key))
+	})
+}
+
+// The lock is granted too late. Commands that still wait for a busy node must not be sent
+// afterwards.
+func TestAcquireWithdrawsCommandsThatWereNotSent(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{NodeTimeout: time.Hour}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(0, 600*time.Millisecond)
+		b.Masters.Master(4).Delay(0, 3*time.Second)
+		go func() { _, _ = b.Redlock.TryAcquire(ctx, "first", time.Hour) }()
+		b.Settle()
+		_, err := b.Redlock.TryAcquire(ctx, key, 300*time.Millisecond) // the lanes are busy: it queues
+		require.ErrorIs(t, err, redlock.ErrExpired)
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, []string{"SET"}, b.Commands(4))
+		assert.Empty(t, b.Has(key))
 	})
 }

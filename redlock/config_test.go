@@ -3,14 +3,12 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,7 +16,6 @@ import (
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
-	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // node returns a client of an address at which nothing needs to answer.
@@ -77,20 +74,6 @@ func (s *stopped) NewTimer(time.Duration) clock.Timer { return nil }
 
 func (s *stopped) AfterFunc(time.Duration, func()) (t clock.Timer) { return nil }
 
-func TestLockZeroValuesDoNotPanic(t *testing.T) {
-	for _, r := range []*redlock.Redlock{nil, {}} {
-		_, err := r.TryAcquire(ctx, key, ttl)
-		assert.Error(t, err)
-		_, err = r.Acquire(ctx, key, ttl)
-		assert.Error(t, err)
-		assert.Error(t, r.Do(ctx, key, ttl, func(context.Context) error { return nil }))
-		assert.Error(t, r.Close())
-	}
-	assert.NotEmpty(t, (&redlock.QuorumError{}).Error())
-	assert.NotEmpty(t, redlock.NodeError{}.Error())
-	assert.False(t, errors.Is(&redlock.QuorumError{}, redlock.ErrHeld))
-}
-
 func TestAcquireRefusesBadArgumentsByName(t *testing.T) {
 	r, err := redlock.New([]redis.UniversalClient{node(t, "127.0.0.1:1")}, redlock.Config{Drift: clock.Drift{Factor: 0.5, Floor: 5 * time.Millisecond}})
 	require.NoError(t, err)
@@ -111,22 +94,6 @@ func TestAcquireRefusesBadArgumentsByName(t *testing.T) {
 		assert.ErrorContains(t, acquire(none, key, ttl), "redlock: ctx")
 	}
 	assert.ErrorContains(t, r.Do(ctx, key, ttl, nil), "redlock: fn")
-}
-
-func TestExtendRefusesABadTTL(t *testing.T) {
-	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
-		l := b.Acquire(key, ttl)
-		b.Settle()
-		b.Commands(0)
-		assert.ErrorContains(t, l.Extend(ctx, 0), "redlock: ttl")
-		assert.ErrorContains(t, l.Extend(ctx, 9*time.Millisecond), "redlock: ttl")
-		var none context.Context
-		assert.ErrorContains(t, l.Extend(none, ttl), "redlock: ctx")
-		b.Settle()
-		assert.Empty(t, b.Commands(0))
-		assert.NoError(t, l.Context().Err())
-		require.NoError(t, l.Release(none), "a release is a release")
-	})
 }
 
 func TestAcquireWithVeryLongTTLs(t *testing.T) {
@@ -190,145 +157,6 @@ func TestOpenRefusesBadURLsWithoutShowingThem(t *testing.T) {
 		_, err = redlock.Open(twice, redlock.Config{})
 		assert.ErrorIs(t, err, redlock.ErrDuplicateNode, twice)
 	}
-}
-
-// A vote needs positive evidence: after a handshake that failed, go-redis leaves
-// every command of a pipeline without an error of its own.
-func TestAcquireWithAWrongPasswordIsNoQuorum(t *testing.T) {
-	masters := redlocktest.Start(t, 3)
-	urls := masters.URLs()
-	for _, m := range masters.All()[:2] {
-		m.SetPassword("hunter2")
-	}
-	for i := range 2 {
-		urls[i] = strings.Replace(urls[i], "redis://", "redis://:wrong-hunter3@", 1)
-	}
-	r, err := redlock.Open(urls, redlock.Config{NodeTimeout: 10 * time.Second}) // for slow machines
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Close()) }()
-
-	check := func(err error) {
-		t.Helper()
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.NotErrorIs(t, err, redlock.ErrHeld)
-		assert.Contains(t, err.Error(), "WRONGPASS")
-		assert.NotContains(t, err.Error(), "hunter")
-	}
-	_, err = r.TryAcquire(ctx, key, ttl)
-	check(err)
-	// Several calls at once share a batch, which is sent as a pipeline.
-	errs := make(chan error, 64)
-	for i := range 64 {
-		go func() {
-			_, err := r.TryAcquire(ctx, strings.Repeat("k", i+1), ttl)
-			errs <- err
-		}()
-	}
-	for range 64 {
-		check(<-errs)
-	}
-}
-
-// An answer that is neither yes nor no is not a vote, whatever it looks like.
-func TestAcquireCountsNoVoteForAnUnknownReply(t *testing.T) {
-	for name, answer := range map[string]func(*server.Peer){
-		"another word": func(p *server.Peer) { p.WriteInline("QUEUED") },
-		"a number":     func(p *server.Peer) { p.WriteInt(7) },
-		"one":          func(p *server.Peer) { p.WriteInt(1) },
-		"a string":     func(p *server.Peer) { p.WriteBulk("1") },
-		"a list":       func(p *server.Peer) { p.WriteLen(1); p.WriteBulk("OK") },
-		"OK":           func(p *server.Peer) { p.WriteOK() },
-	} {
-		virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-			b.Warm()
-			held := b.Acquire("held", ttl)
-			b.Settle()
-			for _, m := range b.Masters.All()[:2] {
-				m.Miniredis().Server().SetPreHook(func(p *server.Peer, cmd string, _ ...string) bool {
-					if cmd == "SET" && name != "OK" || strings.HasPrefix(cmd, "EVAL") && name != "one" {
-						answer(p)
-						return true
-					}
-					return false
-				})
-			}
-			if name != "OK" {
-				_, err := b.Redlock.TryAcquire(ctx, key, ttl)
-				require.ErrorIs(t, err, redlock.ErrNoQuorum, name)
-			}
-			if name != "one" {
-				require.ErrorIs(t, held.Extend(ctx, ttl), redlock.ErrNoQuorum, name)
-				require.ErrorIs(t, held.Release(ctx), redlock.ErrNoQuorum, name)
-			}
-			for _, m := range b.Masters.All() {
-				m.Miniredis().Server().SetPreHook(nil)
-			}
-			time.Sleep(5 * time.Second)
-			assert.Empty(t, b.Has(key))
-		})
-	}
-}
-
-func TestErrorsCutServerMessagesBeforeTheyQuote(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		for _, m := range b.Masters.All()[:2] {
-			m.Miniredis().SetError("ERR unknown command 'SET', with args beginning with: 'orders' 'secret-value' ")
-		}
-		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
-		for _, m := range b.Masters.All() {
-			m.Miniredis().SetError("")
-		}
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.Contains(t, err.Error(), "unknown command 'SET'")
-		assert.NotContains(t, err.Error(), "secret-value")
-	})
-}
-
-func TestErrorsPrintNoValue(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		l := b.Acquire(key, ttl)
-		b.Settle()
-		for _, m := range b.Masters.All() {
-			m.Miniredis().SetError("ERR I do not like " + l.Value())
-		}
-		extend := l.Extend(ctx, ttl)
-		release := l.Release(ctx)
-		for _, m := range b.Masters.All() {
-			m.Miniredis().SetError("")
-		}
-		for _, err := range []error{extend, release} {
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			assert.Contains(t, err.Error(), "I do not like")
-			assert.NotContains(t, err.Error(), l.Value())
-		}
-	})
-}
-
-func TestLockMayBeLogged(t *testing.T) {
-	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
-		l := b.Acquire(key, ttl)
-		var log strings.Builder
-		slog.New(slog.NewTextHandler(&log, nil)).Info("got it", "lock", l)
-		for _, s := range []string{fmt.Sprint(l), fmt.Sprintf("%v %+v %#v %s", l, l, l, l), log.String()} {
-			assert.Contains(t, s, key)
-			assert.NotContains(t, s, l.Value())
-		}
-	})
-}
-
-func TestErrorsShortenLongKeys(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		long := strings.Repeat("\x00", 1<<20)
-		l := b.Acquire(long, ttl)
-		_, err := b.Redlock.TryAcquire(ctx, long, ttl)
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		assert.Less(t, len(err.Error()), 1000)
-		var failed *redlock.QuorumError
-		require.ErrorAs(t, err, &failed)
-		assert.Equal(t, long, failed.Key)
-		assert.Less(t, len(fmt.Sprint(l)), 1000)
-	})
 }
 
 // almost has durations to which nothing, or next to nothing, can be added.

@@ -226,7 +226,7 @@ func nodeVotes(b *virtual.Bed, err error) []quorum.Vote {
 		all[i] = quorum.Granted
 	}
 	for _, n := range failed.Nodes {
-		assert.Equal(b, addrs(b, n.Index)[0], n.Addr)
+		assert.Equal(b, b.Addrs(n.Index)[0], n.Addr)
 		all[n.Index] = n.Vote
 		for _, refusal := range []error{redlock.ErrHeld, redlock.ErrNotHeld} {
 			acquisition := failed.Op == "acquire"

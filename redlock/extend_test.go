@@ -143,3 +143,19 @@ func TestExtendRepeatedAddsNothingToTheRoundUnderWay(t *testing.T) {
 		}
 	})
 }
+
+func TestExtendRefusesABadTTL(t *testing.T) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		b.Commands(0)
+		assert.ErrorContains(t, l.Extend(ctx, 0), "redlock: ttl")
+		assert.ErrorContains(t, l.Extend(ctx, 9*time.Millisecond), "redlock: ttl")
+		var none context.Context
+		assert.ErrorContains(t, l.Extend(none, ttl), "redlock: ctx")
+		b.Settle()
+		assert.Empty(t, b.Commands(0))
+		assert.NoError(t, l.Context().Err())
+		require.NoError(t, l.Release(none), "a release is a release")
+	})
+}

@@ -16,23 +16,6 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// forceRelease breaks the lock that an inspection has seen, and asserts on which nodes it was
-// deleted.
-func forceRelease(b *virtual.Bed, i *redlock.Inspection, want ...int) {
-	b.Helper()
-	deleted, err := b.Redlock.ForceRelease(ctx, i)
-	require.NoError(b, err)
-	assert.Equal(b, addrs(b, want...), deleted)
-	b.Settle()
-}
-
-func addrs(b *virtual.Bed, of ...int) (all []string) {
-	for _, i := range of {
-		all = append(all, b.Masters.Master(i).Addr())
-	}
-	return all
-}
-
 // A broken lock is gone everywhere. A holder that has not renewed it yet learns of the break at its
 // first renewal. The fence stays, so the next holder's token is higher.
 func TestForceReleaseBreaksALock(t *testing.T) {
@@ -41,8 +24,8 @@ func TestForceReleaseBreaksALock(t *testing.T) {
 		l := b.Take(holder)
 		l.KeepAlive()
 		b.Settle()
-		i := inspect(b, b.Redlock)
-		forceRelease(b, i, 0, 1, 2)
+		i := b.Inspect(b.Redlock)
+		b.ForceRelease(i, 0, 1, 2)
 		assert.Empty(b, b.Has(key))
 		assert.NoError(b, l.Context().Err(), "it does not listen yet")
 		next := b.Take(b.Redlock)
@@ -52,7 +35,7 @@ func TestForceReleaseBreaksALock(t *testing.T) {
 		assert.Equal(b, redlock.ErrNotHeld, context.Cause(l.Context()))
 		assert.ErrorIs(b, l.Release(ctx), redlock.ErrNotHeld)
 		b.Settle()
-		forceRelease(b, i)
+		b.ForceRelease(i)
 		require.NoError(b, next.Release(ctx), "nothing of its was touched")
 	})
 }
@@ -64,9 +47,9 @@ func TestForceReleaseWakesTheNext(t *testing.T) {
 		l := b.Hold(dead, time.Hour)
 		queue := b.WaitInTurn(b.ReadyParties(2, redlock.Config{}), key, 50*time.Millisecond)
 		time.Sleep(time.Minute)
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		broken := time.Now()
-		forceRelease(b, i, 0, 1, 2, 3, 4)
+		b.ForceRelease(i, 0, 1, 2, 3, 4)
 		next := queue[0].Hold()
 		assert.Equal(b, broken, queue[0].Got)
 		assert.False(b, queue[1].Over())
@@ -83,12 +66,12 @@ func TestForceReleaseLeavesANewHolderAlone(t *testing.T) {
 		one, other := b.NewRedlock(redlock.Config{}), b.NewRedlock(redlock.Config{})
 		first := b.Take(one)
 		b.Settle()
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		b.Release(first)
 		second := b.Take(other)
 		b.Settle()
 		ends := b.Redis(0).TTL(key)
-		forceRelease(b, i)
+		b.ForceRelease(i)
 		assert.Equal(b, []int{0, 1, 2}, b.Has(key))
 		assert.Equal(b, ends, b.Redis(0).TTL(key))
 		require.NoError(b, second.Extend(ctx, ttl))
@@ -101,7 +84,7 @@ func TestForceReleaseLeavesANewHolderAlone(t *testing.T) {
 func TestForceReleaseOfASplitVote(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "ABBT-")
-		forceRelease(b, inspect(b, b.Redlock), 0, 1, 2)
+		b.ForceRelease(b.Inspect(b.Redlock), 0, 1, 2)
 		assert.Equal(b, []int{3}, b.Has(key))
 	})
 }
@@ -114,7 +97,7 @@ func TestForceReleaseOfAForeignKey(t *testing.T) {
 		require.NoError(b, b.Redis(1).Set(key, laid("A")))
 		require.NoError(b, b.Redis(2).Set(key, ""))
 		b.Commands(0)
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		b.Commands(0)
 		deleted, err := b.Redlock.ForceRelease(ctx, i)
 		assert.Empty(b, deleted)
@@ -125,7 +108,7 @@ func TestForceReleaseOfAForeignKey(t *testing.T) {
 
 		deleted, err = b.Redlock.ForceReleaseForeign(ctx, i)
 		require.NoError(b, err)
-		assert.Equal(b, addrs(b, 0, 1, 2), deleted)
+		assert.Equal(b, b.Addrs(0, 1, 2), deleted)
 		assert.Empty(b, b.Has(key))
 	})
 }
@@ -135,7 +118,7 @@ func TestForceReleaseOfALockBesideAForeignKey(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "AAA--")
 		b.Steal(key, time.Minute, 3)
-		forceRelease(b, inspect(b, b.Redlock), 0, 1, 2)
+		b.ForceRelease(b.Inspect(b.Redlock), 0, 1, 2)
 		assert.Equal(b, []int{3}, b.Has(key))
 	})
 }
@@ -144,9 +127,9 @@ func TestForceReleaseOfALockBesideAForeignKey(t *testing.T) {
 func TestForceReleaseOfAKeyThatWasMadeToStay(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "AAA")
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		require.NoError(b, b.Redis(1).Set(key, laid("A")))
-		forceRelease(b, i, 0, 2)
+		b.ForceRelease(i, 0, 2)
 		assert.Equal(b, []int{1}, b.Has(key))
 	})
 }
@@ -155,7 +138,7 @@ func TestForceReleaseOfAKeyThatWasMadeToStay(t *testing.T) {
 func TestForceReleaseOfAnotherType(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		lay(b, "T")
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		for _, release := range []func(context.Context, *redlock.Inspection) ([]string, error){b.Redlock.ForceRelease, b.Redlock.ForceReleaseForeign} {
 			deleted, err := release(ctx, i)
 			assert.Empty(b, deleted)
@@ -168,13 +151,13 @@ func TestForceReleaseOfAnotherType(t *testing.T) {
 
 func TestForceReleaseOfAFreeKey(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		b.Commands(0)
-		forceRelease(b, i)
+		b.ForceRelease(i)
 		assert.Empty(b, b.Commands(0), "there is nothing to ask for")
 		l := b.Acquire(key, ttl)
 		b.Settle()
-		forceRelease(b, i)
+		b.ForceRelease(i)
 		require.NoError(b, l.Release(ctx), "it was not seen")
 	})
 }
@@ -184,9 +167,9 @@ func TestForceReleaseOfAnExpiredLock(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Second)
 		b.Settle()
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		time.Sleep(2 * time.Second)
-		forceRelease(b, i)
+		b.ForceRelease(i)
 		assert.ErrorIs(b, l.Release(ctx), redlock.ErrExpired)
 	})
 }
@@ -198,9 +181,9 @@ func TestForceReleaseReachesASilentMinorityLater(t *testing.T) {
 		l := b.Acquire(key, time.Minute)
 		b.Settle()
 		b.Stall(1)
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		b.Masters.Kill(4)
-		forceRelease(b, i, 0, 2, 3)
+		b.ForceRelease(i, 0, 2, 3)
 		assert.Equal(b, []int{1, 4}, b.Has(key))
 		time.Sleep(10 * time.Second)
 		b.Resume(1)
@@ -216,12 +199,12 @@ func TestForceReleaseWithoutAQuorum(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Minute)
 		b.Settle()
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		b.Stall(0, 1, 2)
 		start := time.Now()
 		deleted, err := b.Redlock.ForceRelease(ctx, i)
 		assert.Equal(b, virtual.NodeTimeout, time.Since(start))
-		assert.Equal(b, addrs(b, 3, 4), deleted)
+		assert.Equal(b, b.Addrs(3, 4), deleted)
 		failed := (*redlock.QuorumError)(nil)
 		require.ErrorAs(b, err, &failed)
 		assert.ErrorIs(b, err, redlock.ErrNoQuorum)
@@ -246,11 +229,11 @@ func TestForceReleaseWithoutAQuorum(t *testing.T) {
 func TestForceReleaseDoesNotLieInWaitForAForeignValue(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		b.Steal(key, 0, 0, 1, 2)
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		b.Masters.Kill(2)
 		deleted, err := b.Redlock.ForceReleaseForeign(ctx, i)
 		require.NoError(b, err)
-		assert.Equal(b, addrs(b, 0, 1), deleted)
+		assert.Equal(b, b.Addrs(0, 1), deleted)
 		time.Sleep(time.Second)
 		require.NoError(b, b.Masters.Restart(2))
 		time.Sleep(time.Minute)
@@ -262,7 +245,7 @@ func TestForceReleaseWhenTheContextEnds(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
 		l := b.Acquire(key, time.Minute)
 		b.Settle()
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		why := errors.New("why")
 		gone, cancel := context.WithCancelCause(ctx)
 		cancel(why)
@@ -277,7 +260,7 @@ func TestForceReleaseWhenTheContextEnds(t *testing.T) {
 		soon, cancelled := context.WithTimeoutCause(ctx, 20*time.Millisecond, why)
 		defer cancelled()
 		assert.Equal(b, 20*time.Millisecond, virtual.Took(func() { deleted, err = b.Redlock.ForceRelease(soon, i) }))
-		assert.Equal(b, addrs(b, 2), deleted)
+		assert.Equal(b, b.Addrs(2), deleted)
 		assert.NotErrorIs(b, err, redlock.ErrNoQuorum)
 		assert.ErrorIs(b, err, why)
 		b.Resume(0, 1)

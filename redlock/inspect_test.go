@@ -21,19 +21,6 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-func inspect(b *virtual.Bed, r *redlock.Redlock) *redlock.Inspection {
-	b.Helper()
-	i, err := r.Inspect(ctx, key)
-	require.NoError(b, err)
-	require.Equal(b, key, i.Key)
-	require.Equal(b, b.Masters.Len()/2+1, i.Need)
-	require.Len(b, i.Nodes, b.Masters.Len())
-	for n := range i.Nodes {
-		require.Equal(b, b.Masters.Master(n).Addr(), i.Nodes[n].Addr)
-	}
-	return i
-}
-
 // fingerprint returns the name that an inspection gives a value.
 func fingerprint(value string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(value)))[:8]
@@ -41,7 +28,7 @@ func fingerprint(value string) string {
 
 func TestInspectAFreeKey(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		assert.Equal(b, redlock.VerdictFree, i.Verdict())
 		holder, on := i.Holder()
 		assert.Empty(b, holder)
@@ -63,7 +50,7 @@ func TestInspectALock(t *testing.T) {
 		queue := b.WaitInTurn(b.ReadyParties(2, redlock.Config{Fencing: true}), key, 50*time.Millisecond)
 		time.Sleep(time.Minute)
 		before := dump(b)
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		assert.Equal(b, before, dump(b), "it changes nothing")
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		who, on := i.Holder()
@@ -79,7 +66,7 @@ func TestInspectALock(t *testing.T) {
 		}
 		b.Release(l)
 		virtual.Finish(b, queue...)
-		i = inspect(b, b.Redlock)
+		i = b.Inspect(b.Redlock)
 		assert.Equal(b, redlock.VerdictFree, i.Verdict())
 		assert.Greater(b, i.Nodes[0].Fence, l.FencingToken(), "a fence outlives its lock")
 		assert.Zero(b, i.Nodes[0].Waiting)
@@ -121,7 +108,7 @@ func TestInspectVerdicts(t *testing.T) {
 		virtual.Run(t, len(nodes), redlock.Config{}, func(b *virtual.Bed) {
 			lay(b, nodes)
 			start := time.Now()
-			i := inspect(b, b.Redlock)
+			i := b.Inspect(b.Redlock)
 			assert.Equal(b, want, i.Verdict(), nodes)
 			if strings.Contains(nodes, "!") {
 				assert.Equal(b, virtual.NodeTimeout, time.Since(start), "all are waited for, and not for longer")
@@ -186,26 +173,26 @@ func lay(b *virtual.Bed, nodes string) {
 func TestInspectAForeignKey(t *testing.T) {
 	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
 		b.Steal(key, 0, 0)
-		n := inspect(b, b.Redlock).Nodes[0]
+		n := b.Inspect(b.Redlock).Nodes[0]
 		assert.Equal(b, fingerprint("somebody else"), n.Holder)
 		assert.Negative(b, n.TTL)
 		assert.Equal(b, "its value is no UUID, and it never expires", n.Foreign())
 		b.Redis(0).SetTTL(key, time.Minute)
-		assert.Equal(b, "its value is no UUID", inspect(b, b.Redlock).Nodes[0].Foreign())
+		assert.Equal(b, "its value is no UUID", b.Inspect(b.Redlock).Nodes[0].Foreign())
 		require.NoError(b, b.Redis(0).Set(key, laid("A")))
-		assert.Equal(b, "it never expires", inspect(b, b.Redlock).Nodes[0].Foreign())
+		assert.Equal(b, "it never expires", b.Inspect(b.Redlock).Nodes[0].Foreign())
 		require.NoError(b, b.Redis(0).Set(key, ""))
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		assert.Equal(b, fingerprint(""), i.Nodes[0].Holder)
 		require.NoError(b, b.Redis(0).Set("redlock:fence:{orders}", "no number"))
 		_, err := b.Redis(0).Push("redlock:queue:{orders}", "no queue")
 		require.NoError(b, err)
-		n = inspect(b, b.Redlock).Nodes[0]
+		n = b.Inspect(b.Redlock).Nodes[0]
 		assert.EqualValues(b, -1, n.Fence)
 		assert.EqualValues(b, -1, n.Waiting)
 		b.Redis(0).Del(key)
-		assert.Equal(b, redlock.VerdictFree, inspect(b, b.Redlock).Verdict())
+		assert.Equal(b, redlock.VerdictFree, b.Inspect(b.Redlock).Verdict())
 	})
 }
 
@@ -217,7 +204,7 @@ func TestInspectCountsWaiters(t *testing.T) {
 			_, err := b.Redis(0).ZAdd("redlock:queue:{orders}", float64(score), who)
 			require.NoError(b, err)
 		}
-		assert.Equal(b, 2, inspect(b, b.Redlock).Nodes[0].Waiting)
+		assert.Equal(b, 2, b.Inspect(b.Redlock).Nodes[0].Waiting)
 	})
 }
 
@@ -251,10 +238,10 @@ func TestInspectADeadMinority(t *testing.T) {
 		l := b.Acquire(key, time.Minute)
 		b.Settle()
 		b.Masters.Kill(1, 4)
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		assert.ErrorContains(b, i.Nodes[1].Err, "connection lost")
-		i = inspect(b, b.Redlock)
+		i = b.Inspect(b.Redlock)
 		assert.ErrorContains(b, i.Nodes[4].Err, "refused")
 		_, on := i.Holder()
 		assert.Equal(b, 3, on)
@@ -268,8 +255,8 @@ func TestInspectAQuarantinedNode(t *testing.T) {
 		l := b.Take(b.Redlock)
 		b.Settle()
 		require.NoError(b, b.Masters.Restart(0, 1)) // with their memory
-		inspect(b, b.Redlock)                       // finds the broken connections
-		i := inspect(b, b.Redlock)
+		b.Inspect(b.Redlock)                        // finds the broken connections
+		i := b.Inspect(b.Redlock)
 		require.ErrorContains(b, b.Redlock.Nodes()[0].Servers[0].Err, "quarantined")
 		assert.Equal(b, redlock.VerdictHeld, i.Verdict())
 		for _, n := range i.Nodes {
@@ -349,7 +336,7 @@ func TestInspectEndsEarly(t *testing.T) {
 		assert.EqualError(b, err, `redlock: inspect "orders": why`)
 		assert.Empty(b, b.Commands(0))
 
-		inspect(b, b.Redlock) // makes its connections
+		b.Inspect(b.Redlock) // makes its connections
 		b.Stall(2)
 		soon, cancelled := context.WithTimeoutCause(ctx, 20*time.Millisecond, why)
 		defer cancelled()
@@ -360,7 +347,7 @@ func TestInspectEndsEarly(t *testing.T) {
 		b.Masters.Master(2).ResetCommands()
 		b.Masters.Master(2).Resume() // the answer comes when nobody waits for it
 		b.Settle()
-		assert.Equal(b, redlock.VerdictFree, inspect(b, b.Redlock).Verdict())
+		assert.Equal(b, redlock.VerdictFree, b.Inspect(b.Redlock).Verdict())
 		for _, c := range b.Masters.Master(2).Commands() {
 			assert.NotEqual(b, "INFO", c[0], "it is as good as any, and the connection stays")
 		}
@@ -369,7 +356,7 @@ func TestInspectEndsEarly(t *testing.T) {
 
 func TestInspectRefusesBadInput(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		i := inspect(b, b.Redlock)
+		i := b.Inspect(b.Redlock)
 		var none context.Context
 		for message, ask := range map[string]func() error{
 			"redlock: key is empty":            func() error { _, err := b.Redlock.Inspect(ctx, ""); return err },

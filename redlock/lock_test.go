@@ -3,9 +3,12 @@ package redlock_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -219,5 +222,31 @@ func TestValidFollowsExtendAndRelease(t *testing.T) {
 		require.NoError(t, l.Release(ctx))
 		assert.False(t, l.Valid())
 		assert.Equal(t, redlock.ErrReleased, context.Cause(l.Context()))
+	})
+}
+
+func TestLockZeroValuesDoNotPanic(t *testing.T) {
+	for _, r := range []*redlock.Redlock{nil, {}} {
+		_, err := r.TryAcquire(ctx, key, ttl)
+		assert.Error(t, err)
+		_, err = r.Acquire(ctx, key, ttl)
+		assert.Error(t, err)
+		assert.Error(t, r.Do(ctx, key, ttl, func(context.Context) error { return nil }))
+		assert.Error(t, r.Close())
+	}
+	assert.NotEmpty(t, (&redlock.QuorumError{}).Error())
+	assert.NotEmpty(t, redlock.NodeError{}.Error())
+	assert.False(t, errors.Is(&redlock.QuorumError{}, redlock.ErrHeld))
+}
+
+func TestLockMayBeLogged(t *testing.T) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, ttl)
+		var log strings.Builder
+		slog.New(slog.NewTextHandler(&log, nil)).Info("got it", "lock", l)
+		for _, s := range []string{fmt.Sprint(l), fmt.Sprintf("%v %+v %#v %s", l, l, l, l), log.String()} {
+			assert.Contains(t, s, key)
+			assert.NotContains(t, s, l.Value())
+		}
 	})
 }

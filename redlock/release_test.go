@@ -230,3 +230,16 @@ func TestReleaseAfterUntilSaysThatTheLockExpired(t *testing.T) {
 		assert.Equal(t, redlock.ErrExpired, context.Cause(l.Context()))
 	})
 }
+
+func TestReleaseIncludesALateGrant(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Masters.Master(4).Delay(500*time.Millisecond, 0)
+		l := b.Acquire(key, time.Hour)
+		time.Sleep(time.Second)
+		assert.Equal(t, []int{0, 1, 2, 3, 4}, b.Has(key))
+		require.NoError(t, l.Release(ctx))
+		time.Sleep(time.Second)
+		assert.Empty(t, b.Has(key))
+	})
+}

@@ -83,11 +83,11 @@ type scripted struct {
 	reply  []byte
 	silent bool
 
-	mu    sync.Mutex
-	value string
-	sets  [][]string // the arguments of each SET
-	asked bool       // a command of op has arrived
-	told  []byte     // the answer to it
+	mu      sync.Mutex
+	value   string
+	sets    [][]string // the arguments of each SET
+	asked   bool       // a command of op has arrived
+	replied []byte     // the answer to it
 }
 
 func (s *scripted) client(protocol int) *redis.Client {
@@ -111,7 +111,7 @@ func (s *scripted) client(protocol int) *redis.Client {
 func (s *scripted) said() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.told
+	return s.replied
 }
 
 func (s *scripted) wasAsked() bool {
@@ -142,7 +142,7 @@ func (s *scripted) answer(args []string) []byte {
 	said := bytes.ReplaceAll(s.reply, []byte("CUTVALUE"), []byte(s.value[:min(20, len(s.value))]))
 	said = bytes.ReplaceAll(said, []byte("VALUE"), []byte(s.value))
 	s.asked = true
-	s.told = append(s.told, said...)
+	s.replied = append(s.replied, said...)
 	return said
 }
 

@@ -9,14 +9,14 @@ import (
 
 // Pipe is the child's end of the pipes to its parent.
 type Pipe struct {
-	out  *json.Encoder
-	told chan json.RawMessage
+	out   *json.Encoder
+	heard chan json.RawMessage
 }
 
 // Run carries out a plan in the child. It calls do with the plan, the Pipe, and a context that
 // ends when the parent has gone. It sends do's error to the parent.
 func Run[Plan any](plan string, in io.Reader, out io.Writer, do func(context.Context, Plan, *Pipe) error) error {
-	p := &Pipe{out: json.NewEncoder(out), told: make(chan json.RawMessage)}
+	p := &Pipe{out: json.NewEncoder(out), heard: make(chan json.RawMessage)}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	go func() {
@@ -28,7 +28,7 @@ func Run[Plan any](plan string, in io.Reader, out io.Writer, do func(context.Con
 				return
 			}
 			select {
-			case p.told <- m:
+			case p.heard <- m:
 			case <-ctx.Done():
 				return
 			}
@@ -55,10 +55,10 @@ func (p *Pipe) Say(what any) error {
 }
 
 // Hear waits for the next value from the parent.
-func (p *Pipe) Hear(ctx context.Context, told any) error {
+func (p *Pipe) Hear(ctx context.Context, value any) error {
 	select {
-	case m := <-p.told:
-		return json.Unmarshal(m, told)
+	case m := <-p.heard:
+		return json.Unmarshal(m, value)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -28,11 +28,11 @@ func double(ctx context.Context, plan []int, parent *Pipe) error {
 		return errors.New("nothing to do")
 	}
 	for _, n := range plan {
-		var told int
-		if err := parent.Hear(ctx, &told); err != nil {
+		var heard int
+		if err := parent.Hear(ctx, &heard); err != nil {
 			return err
 		}
-		if err := parent.Say(n * told); err != nil {
+		if err := parent.Say(n * heard); err != nil {
 			return err
 		}
 	}

@@ -56,6 +56,7 @@ func TestHelpSaysWhatItDoes(t *testing.T) {
 		assert.Contains(t, stdout, "Examples:\n  redlock-lab demo", "redlock-lab %v", args)
 		clitest.AssertFits(t, stdout)
 	}
+	clitest.AssertHelpFits(t, newRoot())
 }
 
 func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {

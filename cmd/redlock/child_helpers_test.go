@@ -23,7 +23,7 @@ import (
 )
 
 // child is the command that scripts run under a lock. It does what its flags say and ends. It waits
-// long for nothing but a file or a signal.
+// only for files and signals, except for short pauses.
 type child struct {
 	name    string
 	log     string

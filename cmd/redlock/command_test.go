@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -65,10 +64,9 @@ func TestHelpSaysWhatItDoes(t *testing.T) {
 		assert.Equal(t, cli.ExitOK, code)
 		assert.Empty(t, stderr)
 		assert.Contains(t, stdout, "Examples:\n  redlock run nightly-report -- ./report.sh", "redlock %v", args)
-		if !slices.Contains(args, "run") {
-			clitest.AssertFits(t, stdout)
-		}
+		clitest.AssertFits(t, stdout)
 	}
+	clitest.AssertHelpFits(t, newRoot())
 }
 
 func TestUnknownCommands(t *testing.T) {

@@ -101,13 +101,13 @@ type run struct {
 	patience time.Duration  // how long processes that the command left behind have after SIGTERM
 	typed    chan os.Signal // gets SIGTSTP
 
-	guardAt time.Time // when to start the watchdog; zero after that
-	stands  bool      // the command is stopped
-	held    bool      // we have stopped the command, and continue it only if the lease lasts
-	ended   time.Time // when the command itself ended; zero while it runs
-	asked   time.Time // when the processes that the command left behind got SIGTERM; zero before that
-	killed  time.Time // when SIGKILL was first sent; zero before that
-	outcome Outcome
+	guardAt   time.Time // when to start the watchdog; zero after that
+	suspended bool      // the command is stopped
+	held      bool      // we have stopped the command, and continue it only if the lease lasts
+	ended     time.Time // when the command itself ended; zero while it runs
+	asked     time.Time // when the processes that the command left behind got SIGTERM; zero before that
+	killed    time.Time // when SIGKILL was first sent; zero before that
+	outcome   Outcome
 }
 
 const (
@@ -282,7 +282,7 @@ func (r *run) leftBehind() bool {
 // pass passes on a signal that we got.
 func (r *run) pass(s syscall.Signal) {
 	r.tell(s)
-	if r.stands && slices.Contains(Endings(), os.Signal(s)) {
+	if r.suspended && slices.Contains(Endings(), os.Signal(s)) {
 		r.tell(syscall.SIGCONT)
 	}
 	r.say(Event{What: Forwarded, Signal: s})

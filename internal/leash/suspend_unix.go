@@ -10,7 +10,7 @@ import (
 // stopped handles a command that a signal has stopped. After a SIGSTOP the sender will continue
 // the command, as cpulimit(1) does many times a second. Meanwhile the lease is renewed.
 func (r *run) stopped(by syscall.Signal) {
-	r.stands = true
+	r.suspended = true
 	if by == syscall.SIGSTOP {
 		by = r.stopReason()
 	}
@@ -46,7 +46,7 @@ func (r *run) suspend(by syscall.Signal) {
 	if lent {
 		r.lend()
 	}
-	r.stands, r.held = true, true
+	r.suspended, r.held = true, true
 }
 
 // resume continues the command.
@@ -55,5 +55,5 @@ func (r *run) resume() {
 	if r.held {
 		r.say(Event{What: Resumed, Signal: syscall.SIGCONT})
 	}
-	r.stands, r.held = false, false
+	r.suspended, r.held = false, false
 }

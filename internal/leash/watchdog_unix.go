@@ -20,14 +20,14 @@ import (
 type watchdog struct {
 	pid     int       // the watchdog's process id; 0 if there is none
 	end     *os.File  // our end of the pipe
-	told    time.Time // the time that was sent last
+	sent    time.Time // the time that was sent last
 	overdue bool      // an earlier time had passed when the next one was sent
 }
 
 // fired reports whether the watchdog's time has come, so that it has killed, or is about to.
 // That can be before the lease ends: if we are continued just then, we may even renew it.
 func (w *watchdog) fired(now time.Time) bool {
-	return w.overdue || !w.told.IsZero() && !now.Before(w.told)
+	return w.overdue || !w.sent.IsZero() && !now.Before(w.sent)
 }
 
 const watchdogName = "redlock-watchdog"
@@ -67,11 +67,11 @@ func (g *group) guard() error {
 // order sends the watchdog the time at which to kill. It does not block if the watchdog does not
 // read.
 func (w *watchdog) order(t time.Time) {
-	if w.pid == 0 || t.Equal(w.told) {
+	if w.pid == 0 || t.Equal(w.sent) {
 		return
 	}
 	w.overdue = w.fired(time.Now())
-	w.told = t
+	w.sent = t
 	// Read the clock first: if we are stopped between the two reads, the time is too early and
 	// not too late.
 	at := uptime()

@@ -24,7 +24,7 @@ func (p *Path) Client(configure ...func(*redis.Options)) *redis.Client {
 }
 
 // Hold partitions the path in either or both directions. Everything that is sent waits, even
-// the news that a connection was closed. [Path.Heal] lets it arrive late, like TCP's
+// the end of a connection. [Path.Heal] lets it arrive late, like TCP's
 // retransmission. Meanwhile connecting blocks until its context ends.
 func (p *Path) Hold(requests, replies bool) { p.in().Hold(requests, replies) }
 

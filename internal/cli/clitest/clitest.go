@@ -74,6 +74,17 @@ func AssertFits(t *testing.T, out string) {
 	}
 }
 
+// AssertHelpFits checks the same of the help of all commands but completion, which cobra writes.
+func AssertHelpFits(t *testing.T, root *cobra.Command) {
+	t.Helper()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			_, stdout, _ := Run(t, t.Context(), root, "help", cmd.Name())
+			AssertFits(t, stdout)
+		}
+	}
+}
+
 // Escapes matches the codes that colour text.
 var Escapes = regexp.MustCompile("\x1b\\[[0-9]+m")
 

@@ -58,7 +58,7 @@ type client struct {
 	config clientConfig
 	clock  trueTime
 	locks  *redlock.Redlock
-	journal
+	eventLog
 	ops   atomic.Int64
 	ended sync.WaitGroup // locks whose end has not been recorded
 }
@@ -66,7 +66,7 @@ type client struct {
 // runClient is the client process. It ends when it has settled, or at once when its standard
 // input ends: then its parent has gone.
 func runClient(config string) error {
-	c := &client{journal: journal{to: os.Stdout}}
+	c := &client{eventLog: eventLog{to: os.Stdout}}
 	if err := json.Unmarshal([]byte(config), &c.config); err != nil {
 		return err
 	}

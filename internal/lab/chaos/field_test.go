@@ -123,12 +123,12 @@ func (f *field) fault(text string, begun time.Duration, client, node int) {
 // await returns when the client, or any client if it is 0, has recorded such an event.
 func (f *field) await(kind history.Kind, client int) {
 	f.Helper()
-	told := func() bool {
+	recorded := func() bool {
 		return slices.ContainsFunc(f.log.Events(), func(e history.Event) bool {
 			return e.Kind == kind && (client == 0 || e.Client == client)
 		})
 	}
-	require.Eventually(f, told, hang, 5*time.Millisecond, "client %d: never %s", client, kind)
+	require.Eventually(f, recorded, hang, 5*time.Millisecond, "client %d: never %s", client, kind)
 }
 
 // wipe deletes a dead master's memory.

@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 )
 
@@ -25,7 +25,7 @@ var (
 const clientEnv = "CHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silence{}) // go-redis's own logger writes to stderr
+	redis.SetLogger(&logging.VoidLogger{}) // go-redis's own logger writes to stderr
 	if config := os.Getenv(clientEnv); config != "" {
 		if err := runClient(config); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -35,7 +35,3 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}

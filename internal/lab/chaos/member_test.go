@@ -36,12 +36,12 @@ type member struct {
 // because the signal at the parent's death is sent when the thread that started the process
 // ends. That signal also kills a stopped process, which does not see its input end.
 func startMember(config clientConfig, record func(history.Event)) (*member, error) {
-	told, err := json.Marshal(config)
+	encoded, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
 	m := &member{number: config.Client, cmd: exec.Command(os.Args[0]), done: make(chan struct{})}
-	m.cmd.Env = append(os.Environ(), clientEnv+"="+string(told))
+	m.cmd.Env = append(os.Environ(), clientEnv+"="+string(encoded))
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	m.cmd.Stderr = &m.stderr
 	if m.orders, err = m.cmd.StdinPipe(); err != nil {

@@ -20,7 +20,7 @@ func planted(t *testing.T) (string, []mutant) {
 	return dir, all
 }
 
-// Hunts one bug from build to result. The command without arguments hunts all.
+// The test hunts one bug from build to result. The command without arguments hunts all.
 func TestABugIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command")

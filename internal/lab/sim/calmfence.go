@@ -20,7 +20,7 @@ func (w *world) calmFence(alive []*client) {
 	}
 	inTime := slices.DeleteFunc(slices.Clone(alive), func(c *client) bool {
 		plan := w.plan.Clients[c.index]
-		return plan.Rate < 1-plan.Drift.Factor // such a client has no promise
+		return plan.Rate < 1-plan.Drift.Factor // nothing is promised to such a client
 	})
 	slices.SortFunc(inTime, func(a, b *client) int { return b.clock.Now().Compare(a.clock.Now()) })
 	last := int64(0)

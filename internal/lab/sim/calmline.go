@@ -97,7 +97,7 @@ func (w *world) calmLines(alive []*client) {
 	for i, n := range r.Perm(len(troubles))[:2] {
 		w.troubledLine(alive, r, troubledKey(i), troubles[n])
 	}
-	time.Sleep(placeLife)
+	time.Sleep(queueLife)
 	w.noQueues("lines that were disturbed")
 }
 

@@ -135,7 +135,7 @@ func drawClient(r *rand.Rand, slow bool) ClientPlan {
 		Workers:     pick(r, 1, 1, 2, 3),
 		Careful:     r.IntN(2) == 0,
 	}
-	// From as slow as the drift allows for to twice that much too fast.
+	// A clock is at most as slow as the drift allows for, and at most twice as far too fast.
 	c.Rate = 1 - c.Drift.Factor + r.Float64()*3*c.Drift.Factor
 	if r.IntN(4) == 0 {
 		c.Rate = 1 - c.Drift.Factor

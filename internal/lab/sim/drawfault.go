@@ -55,8 +55,8 @@ func (p *Plan) drawFaultsOf(kinds []Kind, r *rand.Rand, least, most time.Duratio
 	}
 }
 
-// believed is longer than a client takes a live connection's server for the one that it
-// said it was (one second). A demoted server loses its memory no sooner: by default, a
+// believed is longer than a client relies on what the server of a live connection said it
+// was (one second). A demoted server loses its memory no sooner: by default, a
 // replica waits longer before it loads its master's data.
 const believed = 1100 * time.Millisecond
 

@@ -20,8 +20,8 @@ const (
 	// taken its address, or given it back. Until a client that saw both servers dates the
 	// identity record, the newcomer cannot know that there was another.
 	Newcomer Kind = "newcomer"
-	// ClocksApart is the gap of clients' clocks that disagree by RestartGuard less
-	// NodeTimeout or more: where nodes forget fences, the order of tokens rests on the
+	// ClocksApart is the gap of clients' clocks that disagree by at least
+	// RestartGuard − NodeTimeout: where nodes forget fences, the order of tokens rests on the
 	// clocks.
 	ClocksApart Kind = "clocks-apart"
 )
@@ -165,8 +165,8 @@ func excuseToken(p Plan, events []history.Event, v history.Violation) Kind {
 	return ""
 }
 
-// apart reports whether the clocks of two clients that began by then were so far apart that
-// tokens do not grow by them.
+// apart reports whether two clients that had begun by then had clocks so far apart that
+// tokens need not grow.
 func (p Plan) apart(at time.Duration) bool {
 	var timeout time.Duration
 	var low, high [2]time.Duration // on the clocks, at the start of the run and at that time

@@ -141,7 +141,7 @@ func (w *world) fault(f FaultPlan) (begin, end func(), text string) {
 // noSubscribe is the answer of a server whose rights were changed for a moment.
 const noSubscribe = "NOPERM this user has no permissions to run the 'subscribe' command"
 
-// forgetLatest lets a replica take over that lacks the latest keys. The replica keeps the
+// forgetLatest lets a replica that lacks the latest keys take over. The replica keeps the
 // identity record, which was written and replicated long before them.
 func (w *world) forgetLatest(number int, takeOver func()) {
 	server := w.masters.Master(number).Miniredis()

@@ -52,7 +52,7 @@ var Within = []Kind{
 }
 
 // Beyond lists the kinds of faults under which Redlock, without an optional guard, is known
-// not to. docs/testing.md shows each with a seed or a command.
+// not to keep them exclusive. docs/testing.md shows each with a seed or a command.
 var Beyond = []Kind{
 	Amnesia, JumpAhead, SlowClient, FailOver, FailBack,
 	EmptyPromotion, Excursion, Spare, Deposed, DeposedLong, LateInfo,
@@ -79,7 +79,7 @@ func anyOf(kinds, of []Kind) bool {
 	return slices.ContainsFunc(kinds, func(k Kind) bool { return slices.Contains(of, k) })
 }
 
-// butFor lists the kinds that are not among those.
+// butFor returns kinds without those.
 func butFor(kinds, those []Kind) []Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return slices.Contains(those, k) })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/quorumlock/redlock/internal/lab/history"
 )
 
-// placeLife is how long a node keeps a queue after it last heard from a waiter in it.
-const placeLife = 3 * time.Minute
+// queueLife is how long a node keeps a queue after it last heard from a waiter in it.
+const queueLife = 3 * time.Minute
 
 // ofQueue reports whether a key is a queue or its flag.
 func ofQueue(key string) bool {
@@ -67,7 +67,7 @@ func (w *world) leftovers() {
 	// each lock that lives on is due to be renewed.
 	time.Sleep(w.plan.longest())
 	if w.amiss() {
-		time.Sleep(placeLife + w.patience() - patience)
+		time.Sleep(queueLife + w.patience() - patience)
 		w.noQueues("the last release")
 	}
 	w.mu.Lock()

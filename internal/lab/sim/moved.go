@@ -156,7 +156,7 @@ func (w *world) moved(f FaultPlan) (begin, end func(), text string) {
 		}
 	case LateInfo:
 		text = "a server says late who it is, and has meanwhile been a replica and been promoted without memory"
-		return w.lateInfo(f, m), w.toldLate(f, m, old), text
+		return w.lateInfo(f, m), w.endLateInfo(f, m, old), text
 	case Excursion:
 		text = "the address goes to another server, and comes back"
 		begin = func() { w.lead(f.Node, f.Server, nil) }
@@ -217,8 +217,8 @@ func (w *world) lateInfo(f FaultPlan, m *inmemory.Master) func() {
 // lateBy is how long the server stays a master, so that clients can ask for its identity.
 const lateBy = 20 * time.Millisecond
 
-// toldLate returns the function that ends a LateInfo fault.
-func (w *world) toldLate(f FaultPlan, m *inmemory.Master, server int) func() {
+// endLateInfo returns the function that ends a LateInfo fault.
+func (w *world) endLateInfo(f FaultPlan, m *inmemory.Master, server int) func() {
 	return func() {
 		w.forgetLatest(server, m.Miniredis().FlushAll)
 		w.jumped(server, history.Never)

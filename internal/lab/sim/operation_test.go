@@ -76,8 +76,8 @@ func TestReplies(t *testing.T) {
 	} {
 		reply := []byte(strings.ReplaceAll(c.reply, "|", "\r\n") + "\r\n")
 		assert.Equal(t, c.want, c.to.said(reply, true), c.reply)
-		deaf := strings.ReplaceAll(c.want, stands+"17", "passes")
-		assert.Equal(t, deaf, c.to.said(reply, false), "%s, without a subscriber", c.reply)
+		unheard := strings.ReplaceAll(c.want, stands+"17", "passes")
+		assert.Equal(t, unheard, c.to.said(reply, false), "%s, without a subscriber", c.reply)
 	}
 }
 

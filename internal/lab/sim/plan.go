@@ -44,7 +44,8 @@ func (s Switch) flag(name string) string {
 	return [...]string{Drawn: "", On: " --" + name, Off: " --" + name + "=false"}[s]
 }
 
-// or reports whether the switch is on. One that is not given is on one time in so many.
+// or reports whether the switch is on. A switch that is not given is on in one draw
+// of so many.
 func (s Switch) or(r *rand.Rand, of int) bool { return s == On || r.IntN(of) == 0 && s == Drawn }
 
 // Command returns the command line that runs the simulation again.

@@ -60,8 +60,8 @@ func ticketOf(e history.Event) (ticket int64) {
 	return ticket
 }
 
-// place identifies a client's entries in the queue of a key.
-type place struct {
+// entries identifies a client's entries in the queue of a key.
+type entries struct {
 	key    string
 	client int
 }
@@ -74,7 +74,7 @@ type fairness struct {
 	queueStates map[opID]*queueState
 	// taken holds the ticket of each client's queue entries, and since when. A waiter takes
 	// the entries over from another goroutine of its process.
-	taken map[place]taken
+	taken map[entries]taken
 	found []history.Violation
 }
 
@@ -91,7 +91,7 @@ func (p Plan) checkStarved(events []history.Event, quiet func(e history.Event) b
 	if !p.Fair || slices.Contains(p.Kinds, SlowClient) {
 		return nil
 	}
-	f := &fairness{plan: p, waiting: map[string]*waiters{}, asked: map[opID]time.Duration{}, queueStates: map[opID]*queueState{}, taken: map[place]taken{}}
+	f := &fairness{plan: p, waiting: map[string]*waiters{}, asked: map[opID]time.Duration{}, queueStates: map[opID]*queueState{}, taken: map[entries]taken{}}
 	for _, e := range events {
 		if e.Kind == history.Asked {
 			f.asked[opID{e.Client, e.Op}] = e.At
@@ -114,7 +114,7 @@ func (f *fairness) starved(e history.Event, format string, args ...any) {
 
 // stood records that a node has a client's entry in its queue.
 func (f *fairness) stood(e history.Event, q *waiters, ticket int64) {
-	if at := (place{e.Key, e.Client}); ticket != f.taken[at].ticket {
+	if at := (entries{e.Key, e.Client}); ticket != f.taken[at].ticket {
 		f.taken[at] = taken{ticket, e.At}
 	}
 	first, any := q.first(e.Client)
@@ -144,9 +144,9 @@ func (f *fairness) stood(e history.Event, q *waiters, ticket int64) {
 // granted finds the waiters that a grant has overtaken.
 func (f *fairness) granted(e history.Event, q *waiters) {
 	came := f.asked[opID{e.Client, e.Op}]
-	if had, any := f.taken[place{e.Key, e.Client}]; any {
+	if had, any := f.taken[entries{e.Key, e.Client}]; any {
 		came = min(came, had.since)
-		delete(f.taken, place{e.Key, e.Client})
+		delete(f.taken, entries{e.Key, e.Client})
 	}
 	most := 0
 	if f.plan.behind(e.Client, came) {

@@ -56,11 +56,11 @@ func (w *world) trial() {
 		})
 	}
 	all.Wait()
-	time.Sleep(placeLife)
+	time.Sleep(queueLife)
 	w.noQueues("a trial")
 }
 
-// contend is one part of the trial, during which the sick are sick.
+// contend runs one part of the trial: the control if sick is empty.
 func (w *world) contend(key string, well, sick []*client) part {
 	t := w.plan.Trial
 	now := w.now()

@@ -39,12 +39,12 @@ func (p Plan) untold(events []history.Event, l history.Lock, f FaultPlan) bool {
 	if f.Kind == Excursion && l.Granted >= f.At+f.For {
 		to, since = p.serves(f.Node, f.At+f.For), f.At+f.For
 	}
-	before, met, told := -1, history.Never, history.Never
+	before, met, datedAt := -1, history.Never, history.Never
 	for _, e := range events {
 		switch {
 		case e.Node != f.Node+1 || e.At > l.Granted:
 		case e.Kind == history.Fault && e.Text == dated && e.At >= since && p.serverOf(e) == to:
-			told = min(told, e.At)
+			datedAt = min(datedAt, e.At)
 		case e.Kind != history.Voted || e.Client != l.Client:
 		case e.At < since || p.serverOf(e) != to:
 			if met == history.Never {
@@ -57,7 +57,7 @@ func (p Plan) untold(events []history.Event, l history.Lock, f FaultPlan) bool {
 	if known, ok := p.known[sight{l.Client - 1, before}]; met == history.Never || ok && known < since && before != to {
 		return false
 	}
-	return told > max(met, l.Granted-believed)
+	return datedAt > max(met, l.Granted-believed)
 }
 
 // serverOf returns the server that an event is about.

@@ -183,7 +183,7 @@ func TestFlagsAreThoseOfQueues(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "left a queue without its flag", unlike(m, o))
 	require.NoError(t, server.Set(o.flag, "1"))
-	server.SetTTL(o.flag, placeLife)
+	server.SetTTL(o.flag, queueLife)
 	assert.Empty(t, unlike(m, o))
 	server.Del(o.queue)
 	assert.Equal(t, "left the flag of a queue that is gone", unlike(m, o))

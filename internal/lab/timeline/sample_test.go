@@ -21,12 +21,12 @@ const ms = time.Millisecond
 // sample plays a small Redlock over faulty nodes. It does not model the library: it makes
 // histories of the shape that a simulation writes, faults included.
 type sample struct {
-	rand   *rand.Rand
-	log    history.Log
-	nodes  []map[string]history.Event // what each node stores
-	down   []time.Duration            // when each node answers again
-	agenda []task
-	ops    []int
+	rand  *rand.Rand
+	log   history.Log
+	nodes []map[string]history.Event // what each node stores
+	down  []time.Duration            // when each node answers again
+	tasks []task
+	ops   []int
 }
 
 type task struct {
@@ -35,7 +35,7 @@ type task struct {
 }
 
 func (s *sample) after(at time.Duration, do func(time.Duration)) {
-	s.agenda = append(s.agenda, task{at, do})
+	s.tasks = append(s.tasks, task{at, do})
 }
 
 func (s *sample) between(a, b time.Duration) time.Duration {
@@ -53,10 +53,10 @@ func newSample(seed uint64, nodes, clients int, end time.Duration, keys ...strin
 	for at := 300 * ms; at < end; at += s.between(250*ms, 700*ms) {
 		s.after(at, s.fault)
 	}
-	for len(s.agenda) > 0 {
-		sort.SliceStable(s.agenda, func(i, j int) bool { return s.agenda[i].at < s.agenda[j].at })
-		next := s.agenda[0]
-		s.agenda = s.agenda[1:]
+	for len(s.tasks) > 0 {
+		sort.SliceStable(s.tasks, func(i, j int) bool { return s.tasks[i].at < s.tasks[j].at })
+		next := s.tasks[0]
+		s.tasks = s.tasks[1:]
 		if next.at <= end {
 			next.do(next.at)
 		}

@@ -36,7 +36,7 @@ func NewPath() *Path {
 }
 
 // Hold partitions the path in either or both directions. Everything that is sent waits, even
-// the news that a connection was closed. [Path.Heal] lets it arrive late, like TCP's
+// the end of a connection. [Path.Heal] lets it arrive late, like TCP's
 // retransmission.
 func (p *Path) Hold(toServer, toClient bool) {
 	p.mu.Lock()

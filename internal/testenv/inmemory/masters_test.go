@@ -1,7 +1,6 @@
 package inmemory_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -19,13 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it logs every refused dial of a dead master
+	redis.SetLogger(&logging.VoidLogger{}) // it logs every refused dial of a dead master
 	goleak.VerifyTestMain(m)
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // start starts n masters, and checks after the test that all their goroutines are gone.
 func start(t *testing.T, n int) *inmemory.Masters {

@@ -49,7 +49,7 @@ func (p *Path) Refuse(refused bool) {
 }
 
 // Lead makes new connections lead to another master, as when the address that the client dials
-// has moved. The path's own master ends that. Open connections stay where they are.
+// has moved. Leading to the path's own master ends that. Open connections stay where they are.
 func (p *Path) Lead(to *Master) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

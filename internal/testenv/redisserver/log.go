@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// serverLog receives the output of a server. It closes ready at the line that contains marker,
+// serverLog receives the output of a server. It closes ready at the line that contains sign,
 // and keeps the last lines for error messages.
 type serverLog struct {
 	ready chan struct{}
 
-	mu     sync.Mutex
-	marker string // lower case; empty once seen
-	part   []byte // of a line not yet ended
-	tail   []string
+	mu   sync.Mutex
+	sign string // lower case; empty once seen
+	part []byte // of a line not yet ended
+	tail []string
 }
 
 const tailLines = 30
 
-func newServerLog(marker string) *serverLog {
-	return &serverLog{ready: make(chan struct{}), marker: strings.ToLower(marker)}
+func newServerLog(sign string) *serverLog {
+	return &serverLog{ready: make(chan struct{}), sign: strings.ToLower(sign)}
 }
 
 func (l *serverLog) Write(p []byte) (int, error) {
@@ -42,8 +42,8 @@ func (l *serverLog) line(line string) {
 	if len(l.tail) > tailLines {
 		l.tail = l.tail[1:]
 	}
-	if l.marker != "" && strings.Contains(strings.ToLower(line), l.marker) {
-		l.marker = ""
+	if l.sign != "" && strings.Contains(strings.ToLower(line), l.sign) {
+		l.sign = ""
 		close(l.ready)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	redis.SetLogger(silence{}) // go-redis's own logger writes to stderr
+	redis.SetLogger(&logging.VoidLogger{}) // go-redis's own logger writes to stderr
 	goleak.VerifyTestMain(m)
 }
 
@@ -39,10 +40,6 @@ func child() {
 	os.Stdout.WriteString(servers[0].Addr() + " " + servers[0].Dir() + "\n")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 // needServer skips a test that does not call Start itself with -short, and only then.
 func needServer(t *testing.T) {

@@ -98,10 +98,10 @@ const aborted = "-failover-abort-no-good-slave"
 func (s *Sentinel) awaitFailover(cause, again func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	news := s.client.Subscribe(ctx, "+switch-master", aborted)
-	defer news.Close()
+	announcements := s.client.Subscribe(ctx, "+switch-master", aborted)
+	defer announcements.Close()
 	for range 2 { // both are subscribed: no message is missed from here on
-		if _, err := news.Receive(ctx); err != nil {
+		if _, err := announcements.Receive(ctx); err != nil {
 			return fmt.Errorf("redisserver: sentinel: subscribe: %w", err)
 		}
 	}
@@ -109,7 +109,7 @@ func (s *Sentinel) awaitFailover(cause, again func() error) error {
 		return fmt.Errorf("redisserver: sentinel: cause of failover: %w", err)
 	}
 	for {
-		message, err := news.ReceiveMessage(ctx)
+		message, err := announcements.ReceiveMessage(ctx)
 		if err != nil {
 			return fmt.Errorf("redisserver: sentinel: no failover: %w\n%s", err, s.process.log)
 		}

@@ -24,7 +24,7 @@ type program struct {
 	cmd      *exec.Cmd
 	out, err string // files
 	done     chan struct{}
-	told     bool // the script knows how it ended
+	known    bool // the script knows how it ended
 }
 
 func (p *program) running() bool {
@@ -107,7 +107,7 @@ func (s *Session) ended(args []string) error {
 		<-p.done
 		return fmt.Errorf("%s hangs\n%s", args[0], p.printed())
 	}
-	p.told = true
+	p.known = true
 	_, _ = io.WriteString(s.Stdout(), s.ReadFile(p.out))
 	_, _ = io.WriteString(s.Stderr(), s.ReadFile(p.err))
 	if got := exitStatus(p.cmd.ProcessState); got != args[1] {

@@ -139,7 +139,7 @@ func (s *Session) end() {
 		how := "still runs"
 		if p.running() {
 			p.kill()
-		} else if how = exitStatus(p.cmd.ProcessState); p.told {
+		} else if how = exitStatus(p.cmd.ProcessState); p.known {
 			continue
 		}
 		s.Logf("%s: %s\n%s", name, how, p.printed())

@@ -23,7 +23,7 @@ type Bed struct {
 	Redlock *redlock.Redlock // on all masters, with the test's configuration
 }
 
-// Key and TTL are what most tests lock, and for how long.
+// Key is the key that most tests lock, and TTL is the ttl.
 const Key, TTL = "orders", 10 * time.Second
 
 // NodeTimeout is the Config.NodeTimeout of tests that set none.

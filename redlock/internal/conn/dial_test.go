@@ -28,15 +28,15 @@ func TestDialThatFailsQuietlyIsReportedAsFailed(t *testing.T) {
 	})
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
-	var told []error
-	stop := watchDials(client, func(err error) { told = append(told, err) })
+	var reported []error
+	stop := watchDials(client, func(err error) { reported = append(reported, err) })
 	defer stop()
 
 	assert.ErrorIs(t, client.Ping(context.Background()).Err(), refused)
 	up = true
 	assert.Error(t, client.Ping(context.Background()).Err(), "the other end is closed")
-	if assert.Len(t, told, 2) {
-		assert.ErrorIs(t, told[0], refused)
-		assert.NoError(t, told[1])
+	if assert.Len(t, reported, 2) {
+		assert.ErrorIs(t, reported[0], refused)
+		assert.NoError(t, reported[1])
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
+	"github.com/quorumlock/redlock/internal/testenv/spy"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -30,7 +31,7 @@ func (f *fleet) breakable(n int64, of ...int) {
 	f.Helper()
 	for _, i := range of {
 		f.eventually(fmt.Sprintf("master %d has %d holders who listen", i, n), func() bool {
-			return f.admin[i].PubSubNumSub(f.ctx, brokenChannel).Val()[brokenChannel] == n
+			return f.admin[i].PubSubNumSub(f.ctx, spy.BrokenChannel).Val()[spy.BrokenChannel] == n
 		})
 	}
 }
@@ -45,14 +46,14 @@ func (f *fleet) breaks(r *redlock.Redlock, key string) (deleted []string) {
 	return deleted
 }
 
-// told waits until the lock's holder knows that it has lost it.
-func (f *fleet) told(l *redlock.Lock) {
+// losesLock waits until the lock's holder knows that it has lost it.
+func (f *fleet) losesLock(l *redlock.Lock) {
 	f.Helper()
 	select {
 	case <-l.Context().Done():
 		assert.Equal(f, redlock.ErrNotHeld, context.Cause(l.Context()))
 	case <-f.ctx.Done():
-		require.Fail(f, "the holder was not told")
+		require.Fail(f, "the holder did not notice")
 	}
 	assert.ErrorIs(f, f.release(l), redlock.ErrNotHeld)
 }
@@ -65,7 +66,7 @@ func TestRealForceReleaseNotifiesTheHolder(t *testing.T) {
 	f.onAll("all up", l)
 	f.breakable(1, f.all()...)
 	assert.Len(t, f.breaks(operator, "all up"), 5)
-	f.told(l)
+	f.losesLock(l)
 	f.gone("all up")
 
 	f.kill(1, 3)
@@ -73,7 +74,7 @@ func TestRealForceReleaseNotifiesTheHolder(t *testing.T) {
 	f.onAll("two down", l, 0, 2, 4)
 	f.breakable(1, 0, 2, 4)
 	assert.Len(t, f.breaks(operator, "two down"), 3)
-	f.told(l)
+	f.losesLock(l)
 	f.gone("two down", 0, 2, 4)
 }
 
@@ -93,15 +94,15 @@ func TestRealForceReleaseRights(t *testing.T) {
 	locker, said := f.permitted("locker", nil)
 	breaks, tells, silenced := f.redlockOf(f.clients(as("breaks")), prefixed), f.redlockOf(f.clients(as("tells")), prefixed), f.redlockOf(f.clients(as("silenced")), prefixed)
 
-	l := f.kept(listener, "told")
-	f.onAll("lock:told", l)
+	l := f.kept(listener, "notified")
+	f.onAll("lock:notified", l)
 	f.breakable(1, f.all()...)
-	assert.Len(t, f.breaks(tells, "told"), 3)
-	f.told(l)
+	assert.Len(t, f.breaks(tells, "notified"), 3)
+	f.losesLock(l)
 	assert.Equal(t, 1, heard.Says("lock lost"))
-	assert.Zero(t, heard.Says(broken(l.Value())[len("broken "):][:16]))
+	assert.Zero(t, heard.Says(spy.Broken(l.Value())[len("broken "):][:16]))
 
-	for name, r := range map[string]*redlock.Redlock{"not told": breaks, "on no channel": silenced} {
+	for name, r := range map[string]*redlock.Redlock{"not notified": breaks, "on no channel": silenced} {
 		l = f.kept(listener, name)
 		f.onAll("lock:"+name, l)
 		f.breakable(1, f.all()...)
@@ -111,13 +112,13 @@ func TestRealForceReleaseRights(t *testing.T) {
 		assert.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 	}
 
-	l = f.kept(locker, "deaf")
-	f.onAll("lock:deaf", l)
+	l = f.kept(locker, "unsubscribed")
+	f.onAll("lock:unsubscribed", l)
 	for i := range f.all() {
 		f.eventually("it was not let in", func() bool { return f.refusals(i, "subscribe") > 0 })
 	}
 	assert.NoError(t, l.Context().Err())
-	assert.Len(t, f.breaks(tells, "deaf"), 3)
+	assert.Len(t, f.breaks(tells, "unsubscribed"), 3)
 	assert.ErrorIs(t, f.release(l), redlock.ErrNotHeld)
 	assert.Zero(t, said.Says("\n"), "a kept lock needs no messages")
 }
@@ -148,7 +149,7 @@ func TestRealForceReleaseNotifiesTheHolderOnACluster(t *testing.T) {
 			c.breakable(1, 0)
 			c.brokenOn(shard, key)
 			assert.Len(t, c.breaks(operator, key), 2)
-			c.told(l)
+			c.losesLock(l)
 		}
 	}
 }
@@ -175,5 +176,5 @@ func TestRealKeepAliveSubscribesWhereItsSlotMoves(t *testing.T) {
 	c.brokenOn(to, key)
 	require.NoError(t, l.Context().Err())
 	assert.Len(t, c.breaks(operator, key), 2)
-	c.told(l)
+	c.losesLock(l)
 }

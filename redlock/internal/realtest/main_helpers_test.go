@@ -4,8 +4,6 @@
 package realtest_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"flag"
 	"testing"
 	"time"
@@ -28,12 +26,3 @@ const key, ttl = "orders", 10 * time.Second
 
 // fenceKey is where nodes store the fence of key.
 const fenceKey = "redlock:fence:{" + key + "}"
-
-// brokenChannel is the channel on which nodes report that ForceRelease has deleted a lock.
-const brokenChannel = "redlock:wake:broken"
-
-// broken returns the message about the lock with this value.
-func broken(value string) string {
-	sum := sha256.Sum256([]byte(value))
-	return "broken " + hex.EncodeToString(sum[:16])
-}

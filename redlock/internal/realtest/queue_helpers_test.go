@@ -202,7 +202,7 @@ func (f *fleet) listeners() (n []int) {
 // from the start. Its key has no other use.
 func (f *fleet) listening(all ...*redlock.Redlock) {
 	f.Helper()
-	const key = "held for ears"
+	const key = "held for subscriptions"
 	holder := f.redlock(redlock.Config{})
 	l := f.hold(holder, key)
 	for _, r := range all {

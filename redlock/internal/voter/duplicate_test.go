@@ -1,7 +1,11 @@
 package voter_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -191,5 +195,57 @@ func TestDuplicateIsForgottenWhenItsOtherNodeIsDead(t *testing.T) {
 		}
 		b.Settle()
 		assert.Equal(b, []int{1, 2}, b.Has(key))
+	})
+}
+
+// One server that is listed twice has one vote, and the first operation reports it.
+func TestDuplicateOfAServerListedTwice(t *testing.T) {
+	for _, cfg := range []redlock.Config{{}, virtual.Guarded, {Fencing: true}} {
+		virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
+			var log bytes.Buffer
+			cfg := cfg
+			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			twice := b.Masters.Master(0)
+			nodes := []redis.UniversalClient{twice.Client(), b.Masters.Master(1).Client(), twice.Client()}
+			r, err := redlock.New(nodes, cfg)
+			require.NoError(b, err)
+			for _, acquire := range []func(context.Context, string, time.Duration) (*redlock.Lock, error){r.TryAcquire, r.Acquire} {
+				_, err = acquire(ctx, key, ttl)
+				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
+				assert.EqualError(b, err, `redlock: acquire "orders": one node is listed twice: `+
+					twice.Addr()+" and "+twice.Addr()+" (2) are the same server")
+			}
+			b.Settle()
+			assert.Empty(b, b.Has(key))
+			assert.True(b, slices.ContainsFunc(r.Nodes(), func(n redlock.NodeStatus) bool {
+				return errors.Is(n.Servers[0].Err, redlock.ErrDuplicateNode)
+			}))
+			require.NoError(b, r.Close())
+			assert.Contains(b, log.String(), "one server is listed as two nodes")
+		})
+	}
+}
+
+// The first operation waits for a slow duplicate, but not for a hung node, nor for one that refuses
+// connections.
+func TestDuplicateIsAwaitedByTheFirstOperation(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
+		b.Stall(0)
+		b.Masters.Kill(1)
+		assert.Equal(b, 90*time.Millisecond, virtual.Took(func() { b.Release(b.Take(b.Redlock)) }), "20 to shake hands, 10 each, and the wait")
+		assert.Equal(b, 20*time.Millisecond, virtual.Took(func() { b.Release(b.Take(b.Redlock)) }), "once")
+	})
+}
+
+// That wait is no longer than a lock can afford.
+func TestDuplicateIsAwaitedNoLongerThanALockCanAfford(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Delay(time.Millisecond, time.Millisecond)
+		b.Stall(0)
+		l, err := b.Redlock.TryAcquire(ctx, key, 60*time.Millisecond)
+		require.NoError(b, err)
+		assert.Greater(b, time.Until(l.Until()), 20*time.Millisecond)
+		b.Release(l)
 	})
 }

@@ -1,11 +1,8 @@
 package voter_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -170,151 +167,6 @@ func TestGuardFindsARestartWhileABatchIsComposed(t *testing.T) {
 	})
 }
 
-// Another server takes over behind the address. It has been up for long.
-func TestGuardQuarantinesAPromotedServer(t *testing.T) {
-	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
-		b.Warm()
-		b.Steal(key, time.Hour, 0)
-		require.NoError(b, b.Masters.Master(2).FailOver())
-		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
-		require.ErrorIs(b, err, redlock.ErrHeld) // node 1 granted; node 2 has no vote yet
-		time.Sleep(time.Second)
-		_, err = b.Redlock.TryAcquire(ctx, key, ttl)
-		assert.ErrorContains(b, err, b.Masters.Master(2).Addr()+": quarantined for 9.1s: another server took over 1s ago")
-		time.Sleep(virtual.GuardFor)
-		b.Release(b.Take(b.Redlock))
-	})
-}
-
-// A master is demoted and promoted again. Its connections live on, and its run id stays the same.
-// The client finds out, whether or not it asked meanwhile.
-func TestGuardQuarantinesAFormerMaster(t *testing.T) {
-	for _, asked := range []bool{true, false} {
-		virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
-			b.Warm()
-			b.Steal(key, time.Hour, 0)
-			b.Masters.Master(2).Demote()
-			if asked {
-				_, err := b.Redlock.TryAcquire(ctx, key, ttl)
-				assert.ErrorContains(b, err, "READONLY")
-				_, err = b.Redlock.TryAcquire(ctx, key, ttl)
-				require.Error(b, err)
-				assert.ErrorContains(b, b.Redlock.Nodes()[2].Servers[0].Err, "is a replica")
-			} else {
-				time.Sleep(time.Second)
-			}
-			b.Masters.Master(2).Promote()
-			_, err := b.Redlock.TryAcquire(ctx, key, ttl)
-			assert.ErrorContains(b, err, "another server took over", "asked: %v", asked)
-			time.Sleep(virtual.Quarantine)
-			b.Release(b.Take(b.Redlock))
-		})
-	}
-}
-
-// promote lets a replica take over that has all keys but the latest. It has the identity record.
-func promote(b *virtual.Bed, i int) {
-	b.Helper()
-	mark, err := b.Redis(i).Get("redlock:server")
-	require.NoError(b, err)
-	require.NoError(b, b.Masters.Master(i).FailOver())
-	require.NoError(b, b.Redis(i).Set("redlock:server", mark))
-}
-
-// A client that did not see a replica's promotion finds in the node's identity record that another
-// server was there, or since when this one is.
-func TestGuardOfANewClientKnowsOfAPromotion(t *testing.T) {
-	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
-		b.Warm()
-		b.Warm() // writes the identity records
-		time.Sleep(time.Second)
-		b.Steal(key, time.Hour, 0)
-		promote(b, 2)
-		first := b.NewRedlock(virtual.Guarded)
-		_, err := first.TryAcquire(ctx, key, ttl)
-		require.ErrorIs(b, err, redlock.ErrHeld)
-		assert.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
-		time.Sleep(4 * time.Second)
-		second := b.NewRedlock(virtual.Guarded)
-		_, err = second.TryAcquire(ctx, key, ttl)
-		assert.ErrorContains(b, err, "quarantined for 6.1s: another server took over 4s ago", "the first has written since when")
-		time.Sleep(virtual.GuardFor)
-		b.Redis(0).Del(key)
-		third := b.NewRedlock(virtual.Guarded)
-		b.Release(b.Take(third))
-		assert.NoError(b, third.Nodes()[2].Servers[0].Err)
-		// A client that was there all the time believes the record too, although it learns of the
-		// promotion late.
-		b.Cycle(b.Redlock)
-		b.Release(b.Take(b.Redlock))
-		assert.NoError(b, b.Redlock.Nodes()[2].Servers[0].Err)
-	})
-}
-
-// A server that was never a replica and has no identity record may vote; otherwise no first
-// deployment would work. A server that was restarted with its memory has the record of the process
-// before. If no client saw the restart, that costs one guard, once.
-func TestGuardCountsAServerWithoutAnIdentityRecord(t *testing.T) {
-	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
-		b.Release(b.Take(b.Redlock))
-		for i, n := range b.Redlock.Nodes() {
-			assert.NoError(b, n.Servers[0].Err)
-			assert.True(b, b.Redis(i).Exists("redlock:server"))
-			require.NoError(b, b.Masters.Master(i).Restart())
-		}
-		time.Sleep(virtual.Quarantine + time.Second)
-		_, err := b.NewRedlock(virtual.Guarded).TryAcquire(ctx, key, ttl)
-		require.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
-		time.Sleep(virtual.Quarantine)
-		for range 2 {
-			b.Release(b.Take(b.NewRedlock(virtual.Guarded)))
-		}
-	})
-	virtual.Run(t, 1, redlock.Config{KeyPrefix: "p:", RestartGuard: virtual.GuardFor}, func(b *virtual.Bed) {
-		b.Warm()
-		b.Warm()
-		assert.Equal(b, []string{"p:redlock:server"}, b.Redis(0).Keys())
-	})
-	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		b.Warm()
-		assert.Empty(b, b.Redis(0).Keys(), "without the guard there is none")
-	})
-}
-
-// One batch is enough to write an identity record, even over the only connection of a client.
-func TestGuardWritesTheIdentityRecordAtOnce(t *testing.T) {
-	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
-		client := b.Masters.Master(0).Client(func(o *redis.Options) { o.PoolSize = 1 })
-		r, err := redlock.New([]redis.UniversalClient{client}, virtual.Guarded)
-		require.NoError(b, err)
-		l := b.Take(r)
-		b.Settle()
-		assert.True(b, b.Redis(0).Exists("redlock:server"))
-		b.Release(l)
-		require.NoError(b, r.Close())
-	})
-}
-
-// A client that knows of a promotion records it for others, even after a client that did not know
-// has left an identity record without a date.
-func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
-	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
-		b.Warm()
-		b.Masters.Master(2).Miniredis().Del("redlock:server")
-		require.NoError(b, b.Masters.Master(2).FailOver())
-		b.Release(b.Take(b.NewRedlock(virtual.Guarded))) // it does not know
-		for range 2 {                                    // it knows
-			b.Cycle(b.Redlock)
-		}
-		fresh := b.NewRedlock(virtual.Guarded)
-		l := b.Take(fresh)
-		b.Settle()
-		assert.ErrorContains(b, fresh.Nodes()[2].Servers[0].Err, "another server took over")
-		b.Release(l)
-	})
-}
-
 // An identity is trusted for a second on a live connection. Asking again takes no extra round trip.
 func TestGuardAsksOnceASecond(t *testing.T) {
 	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
@@ -400,58 +252,6 @@ func TestGuardRefusesALongerTTL(t *testing.T) {
 		l := b.Take(b.Redlock)
 		assert.EqualError(b, l.Extend(ctx, virtual.GuardFor+1), want)
 		require.NoError(b, l.Extend(ctx, virtual.GuardFor))
-		b.Release(l)
-	})
-}
-
-// One server that is listed twice has one vote, and the first operation reports it.
-func TestDuplicateOfAServerListedTwice(t *testing.T) {
-	for _, cfg := range []redlock.Config{{}, virtual.Guarded, {Fencing: true}} {
-		virtual.Run(t, 2, redlock.Config{}, func(b *virtual.Bed) {
-			var log bytes.Buffer
-			cfg := cfg
-			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			twice := b.Masters.Master(0)
-			nodes := []redis.UniversalClient{twice.Client(), b.Masters.Master(1).Client(), twice.Client()}
-			r, err := redlock.New(nodes, cfg)
-			require.NoError(b, err)
-			for _, acquire := range []func(context.Context, string, time.Duration) (*redlock.Lock, error){r.TryAcquire, r.Acquire} {
-				_, err = acquire(ctx, key, ttl)
-				require.ErrorIs(b, err, redlock.ErrDuplicateNode)
-				assert.EqualError(b, err, `redlock: acquire "orders": one node is listed twice: `+
-					twice.Addr()+" and "+twice.Addr()+" (2) are the same server")
-			}
-			b.Settle()
-			assert.Empty(b, b.Has(key))
-			assert.True(b, slices.ContainsFunc(r.Nodes(), func(n redlock.NodeStatus) bool {
-				return errors.Is(n.Servers[0].Err, redlock.ErrDuplicateNode)
-			}))
-			require.NoError(b, r.Close())
-			assert.Contains(b, log.String(), "one server is listed as two nodes")
-		})
-	}
-}
-
-// The first operation waits for a slow duplicate, but not for a hung node, nor for one that refuses
-// connections.
-func TestDuplicateIsAwaitedByTheFirstOperation(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		b.Delay(5*time.Millisecond, 5*time.Millisecond)
-		b.Stall(0)
-		b.Masters.Kill(1)
-		assert.Equal(b, 90*time.Millisecond, virtual.Took(func() { b.Release(b.Take(b.Redlock)) }), "20 to shake hands, 10 each, and the wait")
-		assert.Equal(b, 20*time.Millisecond, virtual.Took(func() { b.Release(b.Take(b.Redlock)) }), "once")
-	})
-}
-
-// That wait is no longer than a lock can afford.
-func TestDuplicateIsAwaitedNoLongerThanALockCanAfford(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		b.Delay(time.Millisecond, time.Millisecond)
-		b.Stall(0)
-		l, err := b.Redlock.TryAcquire(ctx, key, 60*time.Millisecond)
-		require.NoError(b, err)
-		assert.Greater(b, time.Until(l.Until()), 20*time.Millisecond)
 		b.Release(l)
 	})
 }

@@ -207,3 +207,67 @@ func TestGuardAsksAgainASecondAfterItSentTheQuestion(t *testing.T) {
 		assert.ErrorContains(b, err, "another server took over")
 	})
 }
+
+// A server that was never a replica and has no identity record may vote; otherwise no first
+// deployment would work. A server that was restarted with its memory has the record of the process
+// before. If no client saw the restart, that costs one guard, once.
+func TestGuardCountsAServerWithoutAnIdentityRecord(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Release(b.Take(b.Redlock))
+		for i, n := range b.Redlock.Nodes() {
+			assert.NoError(b, n.Servers[0].Err)
+			assert.True(b, b.Redis(i).Exists("redlock:server"))
+			require.NoError(b, b.Masters.Master(i).Restart())
+		}
+		time.Sleep(virtual.Quarantine + time.Second)
+		_, err := b.NewRedlock(virtual.Guarded).TryAcquire(ctx, key, ttl)
+		require.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
+		time.Sleep(virtual.Quarantine)
+		for range 2 {
+			b.Release(b.Take(b.NewRedlock(virtual.Guarded)))
+		}
+	})
+	virtual.Run(t, 1, redlock.Config{KeyPrefix: "p:", RestartGuard: virtual.GuardFor}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Warm()
+		assert.Equal(b, []string{"p:redlock:server"}, b.Redis(0).Keys())
+	})
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Warm()
+		assert.Empty(b, b.Redis(0).Keys(), "without the guard there is none")
+	})
+}
+
+// One batch is enough to write an identity record, even over the only connection of a client.
+func TestGuardWritesTheIdentityRecordAtOnce(t *testing.T) {
+	virtual.Run(t, 1, redlock.Config{}, func(b *virtual.Bed) {
+		client := b.Masters.Master(0).Client(func(o *redis.Options) { o.PoolSize = 1 })
+		r, err := redlock.New([]redis.UniversalClient{client}, virtual.Guarded)
+		require.NoError(b, err)
+		l := b.Take(r)
+		b.Settle()
+		assert.True(b, b.Redis(0).Exists("redlock:server"))
+		b.Release(l)
+		require.NoError(b, r.Close())
+	})
+}
+
+// A client that knows of a promotion records it for others, even after a client that did not know
+// has left an identity record without a date.
+func TestGuardAddsADateToAnIdentityRecord(t *testing.T) {
+	virtual.Run(t, 3, virtual.Guarded, func(b *virtual.Bed) {
+		b.Warm()
+		b.Masters.Master(2).Miniredis().Del("redlock:server")
+		require.NoError(b, b.Masters.Master(2).FailOver())
+		b.Release(b.Take(b.NewRedlock(virtual.Guarded))) // it does not know
+		for range 2 {                                    // it knows
+			b.Cycle(b.Redlock)
+		}
+		fresh := b.NewRedlock(virtual.Guarded)
+		l := b.Take(fresh)
+		b.Settle()
+		assert.ErrorContains(b, fresh.Nodes()[2].Servers[0].Err, "another server took over")
+		b.Release(l)
+	})
+}

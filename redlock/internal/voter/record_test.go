@@ -101,7 +101,7 @@ func TestGuardHeedsDates(t *testing.T) {
 		{"its own place after it was a replica", "run:other", "", time.Hour, true, "", 0, false, true},
 		{"the same, undated", "run:id", "run:id 0", time.Hour, false, "run:id 0", -1, false, false},
 		{"the same, and somebody has dated it", "run:id", "run:id 0", time.Second, false, "run:id 999000", time.Second, false, false},
-		{"the same, and the date is no news", "run:id", "run:id 999000", time.Second, false, "run:id 999000", -1, false, false},
+		{"the same, and the date is known", "run:id", "run:id 999000", time.Second, false, "run:id 999000", -1, false, false},
 	} {
 		g := NewGuard(nil, time.Minute, clock.DefaultDrift, 1, asynclog.New(nil), nil)
 		s := g.Server(0, "node", "addr")

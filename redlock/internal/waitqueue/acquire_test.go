@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,73 +192,6 @@ func TestAcquireTakesTurnsWithContenders(t *testing.T) {
 	})
 }
 
-func TestAcquireTakesTurnsWithinOneRedlock(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		b.Delay(time.Millisecond, time.Millisecond)
-		l := b.Acquire(key, time.Hour)
-		var order []int
-		done := make(chan error, 10)
-		for i := range 10 {
-			go func() {
-				got, err := b.Redlock.Acquire(ctx, key, time.Hour)
-				if err == nil {
-					order = append(order, i)
-					time.Sleep(time.Second)
-					err = got.Release(ctx)
-				}
-				done <- err
-			}()
-			time.Sleep(50 * time.Millisecond)
-		}
-		b.Settle()
-		for i := range 5 {
-			b.Commands(i)
-		}
-		time.Sleep(2 * time.Second)
-		b.Settle()
-		assert.LessOrEqual(t, len(b.Commands(0)), 2*2*60, "only the first in line asks: a few tens of attempts a second at the most")
-		start := time.Now()
-		require.NoError(t, l.Release(ctx))
-		for range 10 {
-			require.NoError(t, <-done)
-		}
-		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order, "first come first served")
-		// Each client hands over as it releases: one round trip to release, one to acquire.
-		assert.LessOrEqual(t, time.Since(start), 10*(time.Second+10*time.Millisecond))
-	})
-}
-
-func TestAcquireCancelledMakesRoomInTheLocalQueue(t *testing.T) {
-	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
-		l := b.Acquire(key, time.Hour)
-		var cancels []context.CancelFunc
-		waits := make([]chan error, 4)
-		for i := range waits {
-			c, cancel := context.WithCancel(ctx)
-			defer cancel()
-			cancels = append(cancels, cancel)
-			waits[i] = make(chan error, 1)
-			go func() {
-				got, err := b.Redlock.Acquire(c, key, time.Hour)
-				if err == nil {
-					err = got.Release(ctx)
-				}
-				waits[i] <- err
-			}()
-			time.Sleep(time.Second)
-		}
-		for _, i := range []int{1, 0, 3} { // in the middle, the first, the last
-			cancels[i]()
-			err := <-waits[i]
-			assert.ErrorIs(t, err, context.Canceled)
-			assert.ErrorIs(t, err, redlock.ErrHeld)
-		}
-		require.NoError(t, l.Release(ctx))
-		assert.NoError(t, <-waits[2])
-	})
-}
-
 // The nodes are healthy and the key is held all the time. If the wait ends during an attempt, its
 // reason is still that the key was held.
 func TestAcquireCancelledInsideAnAttemptIsHeld(t *testing.T) {
@@ -276,44 +208,6 @@ func TestAcquireCancelledInsideAnAttemptIsHeld(t *testing.T) {
 			assert.ErrorIs(t, err, context.DeadlineExceeded)
 		})
 	}
-}
-
-// A goroutine that takes the lock again and again does not overtake waiting goroutines of the same
-// Redlock.
-func TestAcquireRepeatedDoesNotOvertakeTheLocalQueue(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		b.Warm()
-		b.Delay(time.Millisecond, time.Millisecond)
-		c, cancel := context.WithCancel(ctx)
-		var turns atomic.Int32
-		stopped := make(chan error, 1)
-		go func() {
-			for c.Err() == nil {
-				l, err := b.Redlock.Acquire(ctx, key, time.Minute)
-				if err != nil {
-					stopped <- err
-					return
-				}
-				turns.Add(1)
-				time.Sleep(5 * time.Millisecond)
-				if err := l.Release(ctx); err != nil {
-					stopped <- err
-					return
-				}
-			}
-			stopped <- nil
-		}()
-		for range 20 {
-			time.Sleep(37 * time.Millisecond)
-			before := turns.Load()
-			l, err := b.Redlock.Acquire(ctx, key, time.Minute)
-			require.NoError(t, err)
-			assert.LessOrEqual(t, turns.Load()-before, int32(1), "one who was there before")
-			require.NoError(t, l.Release(ctx))
-		}
-		cancel()
-		require.NoError(t, <-stopped)
-	})
 }
 
 // Locks that were acquired together are renewed together, and no other operation waits for all the

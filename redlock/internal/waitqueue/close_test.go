@@ -3,6 +3,7 @@ package waitqueue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -135,4 +136,42 @@ func TestAcquireThatInheritsAWaitReportsWhy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Close ends every wait with ErrClosed, wherever it is in the queue, and leaves the queue.
+func TestCloseEndsAllWaits(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
+		p, other := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		var waits []*virtual.Waiter
+		for i := range 100 {
+			waits = append(waits, p.Wait(key, time.Hour))
+			if i%2 == 0 {
+				waits = append(waits, p.Wait(fmt.Sprint("free ", i), time.Hour))
+			}
+		}
+		time.Sleep(300 * time.Millisecond)
+		after := other.Wait(key, time.Hour)
+		time.Sleep(300 * time.Millisecond)
+		assert.Len(b, b.Queued(0, key), 2)
+		b.Delay(10*time.Millisecond, 10*time.Millisecond)
+		assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, p.Close()) }), 100*time.Millisecond)
+		for _, w := range waits {
+			<-w.Done
+			if w.Err != nil {
+				assert.ErrorIs(b, w.Err, redlock.ErrClosed)
+			}
+		}
+		assert.Len(b, b.Queued(0, key), 1)
+		began := time.Now()
+		require.NoError(b, l.Release(ctx))
+		l = after.Hold()
+		assert.Equal(b, 40*time.Millisecond, after.Got.Sub(began))
+		require.NoError(b, l.Release(ctx))
+		time.Sleep(100 * time.Millisecond)
+		b.NoQueues()
+		for i := range 5 {
+			assert.Empty(b, b.Redis(i).Keys())
+		}
+	})
 }

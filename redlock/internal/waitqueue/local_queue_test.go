@@ -2,7 +2,7 @@ package waitqueue_test
 
 import (
 	"context"
-	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,44 +124,6 @@ func TestAcquireInALocalQueueGoesOnWhenALockEnds(t *testing.T) {
 	}
 }
 
-// Close ends every wait with ErrClosed, wherever it is in the queue, and leaves the queue.
-func TestCloseEndsAllWaits(t *testing.T) {
-	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		l := b.Hold(b.ReadyParty(redlock.Config{}), time.Hour)
-		p, other := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
-		var waits []*virtual.Waiter
-		for i := range 100 {
-			waits = append(waits, p.Wait(key, time.Hour))
-			if i%2 == 0 {
-				waits = append(waits, p.Wait(fmt.Sprint("free ", i), time.Hour))
-			}
-		}
-		time.Sleep(300 * time.Millisecond)
-		after := other.Wait(key, time.Hour)
-		time.Sleep(300 * time.Millisecond)
-		assert.Len(b, b.Queued(0, key), 2)
-		b.Delay(10*time.Millisecond, 10*time.Millisecond)
-		assert.LessOrEqual(b, virtual.Took(func() { require.NoError(b, p.Close()) }), 100*time.Millisecond)
-		for _, w := range waits {
-			<-w.Done
-			if w.Err != nil {
-				assert.ErrorIs(b, w.Err, redlock.ErrClosed)
-			}
-		}
-		assert.Len(b, b.Queued(0, key), 1)
-		began := time.Now()
-		require.NoError(b, l.Release(ctx))
-		l = after.Hold()
-		assert.Equal(b, 40*time.Millisecond, after.Got.Sub(began))
-		require.NoError(b, l.Release(ctx))
-		time.Sleep(100 * time.Millisecond)
-		b.NoQueues()
-		for i := range 5 {
-			assert.Empty(b, b.Redis(i).Keys())
-		}
-	})
-}
-
 // Waiters in the local queue whose context ends leave it without a command to the nodes, and
 // without a gap.
 func TestAcquireCancelledLeavesNoGapInTheLocalQueue(t *testing.T) {
@@ -193,5 +155,110 @@ func TestAcquireCancelledLeavesNoGapInTheLocalQueue(t *testing.T) {
 		b.Release(l)
 		assert.Equal(b, map[string]int{"SET": 30, "release": 33}, tape.Count()[p.Name])
 		b.NoQueues()
+	})
+}
+
+func TestAcquireTakesTurnsWithinOneRedlock(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(time.Millisecond, time.Millisecond)
+		l := b.Acquire(key, time.Hour)
+		var order []int
+		done := make(chan error, 10)
+		for i := range 10 {
+			go func() {
+				got, err := b.Redlock.Acquire(ctx, key, time.Hour)
+				if err == nil {
+					order = append(order, i)
+					time.Sleep(time.Second)
+					err = got.Release(ctx)
+				}
+				done <- err
+			}()
+			time.Sleep(50 * time.Millisecond)
+		}
+		b.Settle()
+		for i := range 5 {
+			b.Commands(i)
+		}
+		time.Sleep(2 * time.Second)
+		b.Settle()
+		assert.LessOrEqual(t, len(b.Commands(0)), 2*2*60, "only the first in line asks: a few tens of attempts a second at the most")
+		start := time.Now()
+		require.NoError(t, l.Release(ctx))
+		for range 10 {
+			require.NoError(t, <-done)
+		}
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order, "first come first served")
+		// Each client hands over as it releases: one round trip to release, one to acquire.
+		assert.LessOrEqual(t, time.Since(start), 10*(time.Second+10*time.Millisecond))
+	})
+}
+
+func TestAcquireCancelledMakesRoomInTheLocalQueue(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		l := b.Acquire(key, time.Hour)
+		var cancels []context.CancelFunc
+		waits := make([]chan error, 4)
+		for i := range waits {
+			c, cancel := context.WithCancel(ctx)
+			defer cancel()
+			cancels = append(cancels, cancel)
+			waits[i] = make(chan error, 1)
+			go func() {
+				got, err := b.Redlock.Acquire(c, key, time.Hour)
+				if err == nil {
+					err = got.Release(ctx)
+				}
+				waits[i] <- err
+			}()
+			time.Sleep(time.Second)
+		}
+		for _, i := range []int{1, 0, 3} { // in the middle, the first, the last
+			cancels[i]()
+			err := <-waits[i]
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		require.NoError(t, l.Release(ctx))
+		assert.NoError(t, <-waits[2])
+	})
+}
+
+// A goroutine that takes the lock again and again does not overtake waiting goroutines of the same
+// Redlock.
+func TestAcquireRepeatedDoesNotOvertakeTheLocalQueue(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Delay(time.Millisecond, time.Millisecond)
+		c, cancel := context.WithCancel(ctx)
+		var turns atomic.Int32
+		stopped := make(chan error, 1)
+		go func() {
+			for c.Err() == nil {
+				l, err := b.Redlock.Acquire(ctx, key, time.Minute)
+				if err != nil {
+					stopped <- err
+					return
+				}
+				turns.Add(1)
+				time.Sleep(5 * time.Millisecond)
+				if err := l.Release(ctx); err != nil {
+					stopped <- err
+					return
+				}
+			}
+			stopped <- nil
+		}()
+		for range 20 {
+			time.Sleep(37 * time.Millisecond)
+			before := turns.Load()
+			l, err := b.Redlock.Acquire(ctx, key, time.Minute)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, turns.Load()-before, int32(1), "one who was there before")
+			require.NoError(t, l.Release(ctx))
+		}
+		cancel()
+		require.NoError(t, <-stopped)
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,33 +19,19 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/conn"
 )
 
-// oneShard returns a client of a Cluster of one shard, which is the master at *shard: "0" and
-// so on. The masters know no sharded channels, so all channels are plain ones.
-func oneShard(masters *inmemory.Masters, shard *string) *redis.ClusterClient {
-	return redis.NewClusterClient(&redis.ClusterOptions{
-		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: *shard + ":1"}}}}, nil
-		},
-		NewClient: func(opt *redis.Options) *redis.Client {
-			which, _, _ := strings.Cut(opt.Addr, ":")
-			i, _ := strconv.Atoi(which)
-			path := masters.Master(i).Path()
-			return path.Client(func(o *redis.Options) {
-				dial := o.Dialer
-				o.Addr = opt.Addr
-				o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-					conn, err := dial(ctx, network, addr)
-					return plainChannels{conn}, err
-				}
-			})
-		},
-	})
+// plainChannels has a client send SUBSCRIBE for SSUBSCRIBE, as the masters know no sharded
+// channels.
+func plainChannels(o *redis.Options) {
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return plainConn{conn}, err
+	}
 }
 
-// plainChannels is a connection on which SSUBSCRIBE is SUBSCRIBE.
-type plainChannels struct{ net.Conn }
+type plainConn struct{ net.Conn }
 
-func (c plainChannels) Write(p []byte) (int, error) {
+func (c plainConn) Write(p []byte) (int, error) {
 	_, err := c.Conn.Write(bytes.ReplaceAll(p, []byte("$10\r\nssubscribe"), []byte("$9\r\nsubscribe")))
 	return len(p), err
 }
@@ -77,8 +61,7 @@ func (*waiter) Over(time.Time) bool              { return true }
 func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := inmemory.StartVirtual(t, 2)
-		shard := "1"
-		client := oneShard(masters, &shard)
+		client, _ := inmemory.MovingShard(masters.Master(1), "pod:1", plainChannels)
 		defer func() { assert.NoError(t, client.Close()) }()
 		s := subscriberOf(t, masters.Master(0).Client(), client)
 		defer func() { s.Close(); s.Wait() }()
@@ -89,7 +72,7 @@ func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 			waits[key] = &waiter{}
 			s.Begin(key, waits[key])
 		}
-		told := func(node int, key string) (all []string) {
+		reported := func(node int, key string) (all []string) {
 			synctest.Wait() // for the reports of the subscriptions
 			for _, w := range waits {
 				w.lost[node] = 0
@@ -102,11 +85,11 @@ func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 			}
 			return all
 		}
-		assert.Equal(t, keys, told(0, keys[0]), "a single server has one channel")
-		assert.Equal(t, keys[:2], told(1, keys[0]), "of one slot")
-		assert.Equal(t, keys[2:], told(1, keys[2]))
+		assert.Equal(t, keys, reported(0, keys[0]), "a single server has one channel")
+		assert.Equal(t, keys[:2], reported(1, keys[0]), "of one slot")
+		assert.Equal(t, keys[2:], reported(1, keys[2]))
 		s.End(keys[0], waits[keys[0]])
-		assert.Equal(t, keys[1:2], told(1, keys[0]))
+		assert.Equal(t, keys[1:2], reported(1, keys[0]))
 		for _, key := range keys {
 			s.End(key, waits[key])
 		}
@@ -119,8 +102,7 @@ func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 func TestSubscriberFollowsTheMasterOfASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := inmemory.StartVirtual(t, 2)
-		shard := "0"
-		client := oneShard(masters, &shard)
+		client, move := inmemory.MovingShard(masters.Master(0), "pod:0", plainChannels)
 		defer func() { assert.NoError(t, client.Close()) }()
 		s := subscriberOf(t, client)
 		defer func() { s.Close(); s.Wait() }()
@@ -138,8 +120,7 @@ func TestSubscriberFollowsTheMasterOfASlot(t *testing.T) {
 		require.Equal(t, []int{1, 0}, subscribers())
 		require.Zero(t, w.lost[0])
 
-		shard = "1"
-		client.ReloadState(t.Context())
+		move(masters.Master(1), "pod:1")
 		time.Sleep(time.Second)
 		s.Subscribe("key") // as a wait does whenever it asks
 		synctest.Wait()
@@ -155,22 +136,13 @@ func TestSubscriberFollowsTheMasterOfASlot(t *testing.T) {
 func TestSubscriberForgetsTheMastersThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := inmemory.StartVirtual(t, 1)
-		port := 0
-		client := redis.NewClusterClient(&redis.ClusterOptions{
-			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-				addr := fmt.Sprintf("pod:%d", port)
-				return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
-			},
-			NewClient: func(opt *redis.Options) *redis.Client {
-				return masters.Master(0).Client(func(o *redis.Options) { o.Addr = opt.Addr })
-			},
-		})
+		client, move := inmemory.MovingShard(masters.Master(0), "pod:0")
 		defer func() { assert.NoError(t, client.Close()) }()
 		s := subscriberOf(t, client)
 		defer func() { s.Close(); s.Wait() }()
 		at := s.sources[0].(*shards)
-		for port = range 50 {
-			client.ReloadState(t.Context())
+		for i := range 50 {
+			move(masters.Master(0), fmt.Sprint("pod:", i))
 			time.Sleep(500 * time.Millisecond)
 			s.Subscribe("key")
 			synctest.Wait()

@@ -50,7 +50,7 @@ func (f *flags) show(cmd *cobra.Command, r sim.Result) error {
 }
 
 // verdict counts the violations of Redlock's promises. It counts violations of what Redlock does
-// not promise apart, with the faults that explain them.
+// not promise separately, with the faults that explain them.
 func verdict(r sim.Result) string {
 	count := func(n int) string {
 		switch n {
@@ -76,7 +76,7 @@ func verdict(r sim.Result) string {
 }
 
 // working leaves out the events after all work is done, unless something went wrong there. They
-// last a minute or more, beside which the rest would be a line in a picture.
+// last a minute or more, and would squeeze the rest of a picture into a line.
 func working(run timeline.Run, calm time.Duration) timeline.Run {
 	for _, v := range run.Violations {
 		if v.At > calm {

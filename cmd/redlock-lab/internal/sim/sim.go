@@ -51,9 +51,10 @@ the race detector it is. --fingerprint repeats the seed, up to ` + strconv.Itoa(
 it makes that very history. --seeds runs many seeds, and prints what failed and
 how to repeat it.
 
-What is not given is drawn from the seed. Faults are, within what Redlock promises:
-` + kindList(sim.Within) + `;
-and beyond it, where violations are shown and counted but are no failure:
+Flags that are not given are drawn from the seed. These faults are within what
+Redlock promises:
+` + kindList(sim.Within) + `.
+These are beyond it; violations are then shown and counted, but no failure:
 ` + kindList(sim.Beyond) + `.
 Some runs end with a trial, in which some clients are sick for a long time:
 ` + kindList(sim.Trials) + `.
@@ -68,22 +69,22 @@ command line is wrong.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&flags.seed, "seed", 1, "the `number` that everything is drawn from")
-	f.StringVar(&flags.seeds, "seeds", "", "run all seeds of a `range` such as 1-2000, without timelines")
+	f.Uint64Var(&flags.seed, "seed", 1, "the `number` that all is drawn from")
+	f.StringVar(&flags.seeds, "seeds", "", "run all seeds of a `range` such as 1-2000,\nwithout timelines")
 	f.IntVar(&flags.config.Nodes, "nodes", 0, "how many masters")
 	f.IntVar(&flags.config.Clients, "clients", 0, "how many clients")
 	f.Var((*cli.Duration)(&flags.config.For), "for", "how long there are faults, in virtual time")
-	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen, separated by commas")
+	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen,\nseparated by commas")
 	f.BoolVar(&flags.fencing, "fencing", false, "whether locks have fencing tokens")
-	f.BoolVar(&flags.fair, "fair", false, "whether a newcomer joins the queue of a key if there is one")
-	f.BoolVar(&flags.guard, "guard", false, "whether clients have the restart guard, as long as the longest ttl")
-	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their `numbers`")
+	f.BoolVar(&flags.fair, "fair", false, "whether a newcomer joins the queue of a key if\nthere is one")
+	f.BoolVar(&flags.guard, "guard", false, "whether clients have the restart guard, as\nlong as the longest ttl")
+	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their\n`numbers`")
 	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
 	f.StringVar(&flags.svg, "svg", "", "write the timeline as a picture to `file`")
 	f.Var((*cli.Duration)(&flags.stopAfter), "stop-after", "with --seeds: begin no run later than this")
 	f.BoolVar(&flags.first, "first", false, "with --seeds: stop at the first violation")
-	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history that shows it")
-	f.StringVar(&flags.fingerprint, "fingerprint", "", "repeat the seed until it makes the history with this `fingerprint`")
+	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history\nthat shows it")
+	f.StringVar(&flags.fingerprint, "fingerprint", "", "repeat the seed until it makes the history\nwith this `fingerprint`")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone")
 	f.Lookup("for").DefValue, f.Lookup("stop-after").DefValue = "", ""
 	return cmd

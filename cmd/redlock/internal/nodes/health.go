@@ -61,7 +61,7 @@ func (h *health) print(w io.Writer, p terminal.Painter) error {
 		b.WriteString(p.Paint(terminal.Dim, terminal.Wrap("? is what this user may not ask (+info +time +config|get), or the server does not tell", terminal.Indent)))
 	}
 	for _, g := range h.grouped() {
-		b.WriteString("\n" + terminal.Indent + p.Paint(terminal.Yellow, g.Code) + strings.TrimPrefix(terminal.Wrap(g.Code+g.whom(len(h.Nodes)), terminal.Indent), terminal.Indent+g.Code))
+		b.WriteString("\n" + terminal.Indent + p.Paint(terminal.Yellow, g.Code) + strings.TrimPrefix(terminal.Wrap(g.Code+g.subject(len(h.Nodes)), terminal.Indent), terminal.Indent+g.Code))
 		b.WriteString(terminal.Wrap(g.Text, terminal.Indent+terminal.Indent))
 	}
 	if h.verdict() == nil {
@@ -96,8 +96,8 @@ func (h *health) grouped() (all []group) {
 	return all
 }
 
-// whom names the masters that the group is about, out of n, for the text after its code.
-func (g group) whom(n int) string {
+// subject names the masters that the group is about, out of n, for the text after its code.
+func (g group) subject(n int) string {
 	switch {
 	case g.Node == "":
 		return ""

@@ -151,7 +151,7 @@ func TestRealStateIsWhatALockFinds(t *testing.T) {
 			url: func(s *redisserver.Server) string { return "redis://:s3cret2@" + s.Addr() }},
 		"no such database":            {state: "failing", url: func(s *redisserver.Server) string { return s.URL() + "/999" }},
 		"replica":                     {state: "replica", options: []redisserver.Option{redisserver.Config("replicaof 127.0.0.1 1")}},
-		"deaf replica":                {state: "replica", options: []redisserver.Option{redisserver.Config("replicaof 127.0.0.1 1", "replica-serve-stale-data no")}},
+		"stale replica":               {state: "replica", options: []redisserver.Option{redisserver.Config("replicaof 127.0.0.1 1", "replica-serve-stale-data no")}},
 		"full":                        {state: "writes", options: []redisserver.Option{redisserver.Config("maxmemory 1kb")}},
 		"full, evicts":                {state: stateOK, options: []redisserver.Option{redisserver.Config("maxmemory 100mb", "maxmemory-policy allkeys-lru")}},
 		"no replicas":                 {state: "writes", options: []redisserver.Option{redisserver.Config("min-replicas-to-write 1")}},
@@ -202,7 +202,7 @@ func TestRealClusterByOneOfItsServers(t *testing.T) {
 	assert.Equal(t, []string{stateOK, "cluster", "cluster"}, h.states(), "one that has all slots refuses no key")
 }
 
-// It may be a replica of a listed master or of any other.
+// A replica of a listed master is reported, as is one of any other master.
 func TestRealReplica(t *testing.T) {
 	master := realMaster(t)
 	host, port, _ := strings.Cut(master.Addr(), ":")
@@ -213,7 +213,7 @@ func TestRealReplica(t *testing.T) {
 	assert.Contains(t, h.Warnings[0].Text, "replica of "+master.Addr())
 }
 
-// The message has the timeout that was set.
+// The message for a master that hangs has the timeout that was set.
 func TestRealHungMaster(t *testing.T) {
 	s := realMaster(t)
 	require.NoError(t, s.Pause())

@@ -52,7 +52,7 @@ func masterRules(guard, ttl time.Duration) []rule {
 
 // judge sets each master's state and returns all warnings.
 func judge(masters []*master, guard, ttl time.Duration) (all []warning) {
-	findTwins(masters)
+	findDuplicates(masters)
 	astray := hostAstray(masters)
 	for _, r := range masterRules(guard, ttl) {
 		if r.code == "clock" && astray != "" {
@@ -117,8 +117,8 @@ func tellDuplicate(m *master) string {
 	return fmt.Sprintf("It is the same server as %s, and would have two votes; clients refuse to lock. List each server once.", m.duplicateOf)
 }
 
-// findTwins finds servers that are listed twice.
-func findTwins(masters []*master) {
+// findDuplicates finds servers that are listed twice.
+func findDuplicates(masters []*master) {
 	first := map[string]string{}
 	for _, m := range masters {
 		if addr, twice := first[m.RunID]; twice && m.RunID != "" {

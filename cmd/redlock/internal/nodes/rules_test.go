@@ -206,7 +206,7 @@ func TestNodesWarnsOfAGuardThatDoesNotCoverADeposedMaster(t *testing.T) {
 		"no guard":                        {0, 0, "1", "10", ""},
 		"no failover, as far as is known": {30 * time.Second, 0, "0", "10", ""},
 		"not permitted to ask":            {30 * time.Second, 0, "", "", ""},
-		"the lag is not told":             {30 * time.Second, 0, "1", "", ""},
+		"the lag is unknown":              {30 * time.Second, 0, "1", "", ""},
 		"an absurd lag":                   {30 * time.Second, 0, "1", "9223372036854775807", "a RestartGuard of 2562047h"},
 		"nonsense":                        {30 * time.Second, 0, "1", "-5", ""},
 	} {

@@ -155,9 +155,9 @@ func (f *flags) print(out io.Writer, report report, text string, failed error) (
 // breakable reports whether there is a lock to break or, with foreign, any string. It returns an
 // error if that must not be deleted.
 func breakable(i status.Inspection, foreign bool) (bool, error) {
-	told, held, locks := len(i.Nodes)-i.Count(status.Failed), i.Count(status.Held), lockLike(i)
+	answered, held, locks := len(i.Nodes)-i.Count(status.Failed), i.Count(status.Held), lockLike(i)
 	switch verdict := i.Verdict(); {
-	case verdict == redlock.VerdictUnknown && (held == 0 || told < i.Need):
+	case verdict == redlock.VerdictUnknown && (held == 0 || answered < i.Need):
 		return false, &cli.ExitError{Code: cli.ExitNoQuorum, Err: fmt.Errorf("release %q: %s; nothing was deleted", plain.Printable(i.Key), i.Silence())}
 	case held == 0 && verdict != redlock.VerdictFree:
 		return false, fmt.Errorf("release %q: the key is not a lock %s; nothing was deleted", plain.Printable(i.Key), i.Why())

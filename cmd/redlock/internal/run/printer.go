@@ -197,11 +197,11 @@ func (p *printer) event(e leash.Event) {
 			p.tell("command ended")
 		}
 	case leash.LeftOver:
-		told := "told to end"
+		fate := "told to end"
 		if e.Signal == syscall.SIGKILL {
-			told = "killed"
+			fate = "killed"
 		}
-		p.warn("the command has left processes behind, they are %s", told)
+		p.warn("the command has left processes behind, they are %s", fate)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestPrinterWritesAllThatFits(t *testing.T) {
 	p := newPrinter(&out, false, false)
 	for i := range 100 {
 		p.warn("line\n%d", i)
-		p.tell("not told")
+		p.tell("an event")
 	}
 	p.close()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -46,14 +46,14 @@ func TestPrinterOnATerminal(t *testing.T) {
 	p := newPrinter(&out, false, false)
 	p.live = true
 	p.say("waiting", true)
-	p.warn("news")
+	p.warn("a warning")
 	p.say(strings.Repeat("long ", 30), true)
 	p.close()
 	const erase = "\r\x1b[K"
 	first, rest, _ := strings.Cut(out.String(), "\n")
-	assert.Equal(t, erase+"redlock: waiting"+erase+"redlock: news", first)
+	assert.Equal(t, erase+"redlock: waiting"+erase+"redlock: a warning", first)
 	notes := strings.Split(rest, erase)
-	assert.Equal(t, "redlock: waiting", notes[0], "it stands below the news")
+	assert.Equal(t, "redlock: waiting", notes[0], "it is below the warning")
 	assert.Len(t, []rune(notes[1]), terminal.Columns-1)
 	assert.Equal(t, "", notes[2], "and is gone in the end")
 }
@@ -62,7 +62,7 @@ func TestQuietPrinter(t *testing.T) {
 	var out bytes.Buffer
 	p := newPrinter(&out, false, true)
 	p.warn("a warning")
-	p.tell("news")
+	p.tell("an event")
 	p.logger().Warn("library")
 	p.close()
 	assert.Empty(t, out.String())

@@ -73,10 +73,10 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 	}
 }
 
-// A long wait is shown every nextSight on a terminal. Elsewhere it writes lines, ever more rarely.
+// A long wait is shown again every nextNote on a terminal. Elsewhere it writes lines, ever more rarely.
 const (
 	firstSight = 2 * time.Second
-	nextSight  = time.Second
+	nextNote   = time.Second
 	rarest     = 5 * time.Minute
 )
 
@@ -90,7 +90,7 @@ func (p *printer) waits(locks *redlock.Redlock, key string) (stop func()) {
 	began := time.Now()
 	go func() {
 		defer close(ended)
-		var s sighting
+		var s lastHolder
 		for pause := firstSight; ; {
 			select {
 			case <-ctx.Done():
@@ -109,7 +109,7 @@ func (p *printer) waits(locks *redlock.Redlock, key string) (stop func()) {
 				p.say(fmt.Sprintf("waiting for %v, %s: %s", waited, s.describe(seen, now), key), true)
 			}
 			if p.live {
-				pause = nextSight
+				pause = nextNote
 			} else {
 				pause = min(2*pause, rarest)
 			}
@@ -121,13 +121,13 @@ func (p *printer) waits(locks *redlock.Redlock, key string) (stop func()) {
 	}
 }
 
-// sighting is the holder that was last seen, and when it was first seen.
-type sighting struct {
+// lastHolder is the holder that was last seen, and when it was first seen.
+type lastHolder struct {
 	holder string
 	since  time.Time
 }
 
-func (s *sighting) describe(i *redlock.Inspection, now time.Time) string {
+func (s *lastHolder) describe(i *redlock.Inspection, now time.Time) string {
 	nodes := len(i.Nodes)
 	answered := nodes - status.Inspection{Inspection: i}.Count(status.Failed)
 	holder, on := i.Holder()
@@ -144,7 +144,7 @@ func (s *sighting) describe(i *redlock.Inspection, now time.Time) string {
 		}
 	}
 	if s.holder != holder {
-		*s = sighting{holder, now}
+		*s = lastHolder{holder, now}
 	}
 	return fmt.Sprintf("held by %s on %d of %d for %v+, %v left",
 		holder, on, nodes, now.Sub(s.since).Round(time.Second), left.Round(time.Second))

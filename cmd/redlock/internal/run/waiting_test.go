@@ -16,7 +16,7 @@ func TestWhomAWaitIsFor(t *testing.T) {
 	free, dead := redlock.NodeInspection{}, redlock.NodeInspection{Err: errAtOnce}
 	a, b := held("aaaa", 5*time.Second), held("bbbb", 7*time.Second)
 	start := time.Unix(0, 0)
-	var s sighting
+	var s lastHolder
 	for _, look := range []struct {
 		after time.Duration
 		nodes []redlock.NodeInspection

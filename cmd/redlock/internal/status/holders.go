@@ -155,11 +155,11 @@ func (i Inspection) Why() string {
 
 // Silence explains why there is no verdict.
 func (i Inspection) Silence() string {
-	told := len(i.Nodes) - i.Count(Failed)
-	if told < i.Need {
-		return fmt.Sprintf("%d of %d masters could tell, %d are needed", told, len(i.Nodes), i.Need)
+	answered := len(i.Nodes) - i.Count(Failed)
+	if answered < i.Need {
+		return fmt.Sprintf("%d of %d masters could tell, %d are needed", answered, len(i.Nodes), i.Need)
 	}
-	return fmt.Sprintf("%d of %d masters could tell, and it depends on the others", told, len(i.Nodes))
+	return fmt.Sprintf("%d of %d masters could tell, and it depends on the others", answered, len(i.Nodes))
 }
 
 // until describes how long the holder keeps a majority, which ends when fewer than Need masters

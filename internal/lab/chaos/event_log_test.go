@@ -10,9 +10,9 @@ import (
 	"github.com/quorumlock/redlock/internal/lab/history"
 )
 
-// A journal is where a client records what it believes. A line is in the pipe when add
+// An eventLog is where a client records what it believes. A line is in the pipe when add
 // returns, so it survives the client.
-type journal struct {
+type eventLog struct {
 	mu sync.Mutex
 	to io.Writer
 }
@@ -22,7 +22,7 @@ const longestErr = 400
 
 // add writes an event. If that fails, it panics, because a client without records is of no
 // use.
-func (j *journal) add(e history.Event) {
+func (j *eventLog) add(e history.Event) {
 	e.Err = e.Err[:min(len(e.Err), longestErr)]
 	line, err := json.Marshal(e)
 	if err != nil {
