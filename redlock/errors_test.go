@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -99,6 +100,10 @@ func TestAcquireCancelledInALaterAttemptHasTheReasonOfTheLastComplete(t *testing
 			assert.ErrorIs(b, err, errImpatient)
 			assert.ErrorIs(b, err, redlock.ErrHeld, "the context ends after %v", ends)
 			assert.NotErrorIs(b, err, redlock.ErrNoQuorum)
+			var failed *redlock.QuorumError
+			require.ErrorAs(b, err, &failed)
+			refused := slices.DeleteFunc(slices.Clone(failed.Nodes), func(n redlock.NodeError) bool { return n.Vote != quorum.Refused })
+			assert.GreaterOrEqual(b, len(refused), 2, "the context ends after %v: its nodes are those of the complete attempt too", ends)
 		})
 	}
 	assert.NotZero(t, cutShort)
