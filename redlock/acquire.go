@@ -58,7 +58,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 		}
 		return nil, err
 	}
-	a.caller.Hold(&lock.holder)
+	a.caller.Hold(&lock.local)
 	return lock, nil
 }
 

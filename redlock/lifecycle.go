@@ -66,7 +66,7 @@ func (l *Lock) lose(cause error) {
 			l.wait.End(l.r.cfg.Clock.Now())
 			l.wait.dequeue("")
 		}
-		l.r.local.Pass(&l.holder)
+		l.r.local.Pass(&l.local)
 		l.r.log.Warn("lock lost", "key", errs.Short(l.key), "cause", errs.Text(cause))
 	}
 }

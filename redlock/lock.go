@@ -44,8 +44,8 @@ type Lock struct {
 	keepAlive bool
 	reports   *breakReports // nil until the first renewal
 
-	wait   *wait // the wait that won the lock; nil if there was none
-	holder waitqueue.Holder[wait]
+	wait  *wait // the wait that won the lock; nil if there was none
+	local waitqueue.LocalLock[wait]
 
 	entry schedule.Entry
 }
@@ -198,7 +198,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	if round.Replied(protocol.Woke) {
 		l.r.handoffs.Note(l.key, l.r.cfg.Clock.Now())
 	}
-	l.r.local.Pass(&l.holder)
+	l.r.local.Pass(&l.local)
 
 	tally := round.Tally()
 	switch {

@@ -88,7 +88,7 @@ func set(t *testing.T, w *Wait, s *Situation, text string) {
 		return func(node int) bool { return !strings.Contains(","+value+",", ","+strconv.Itoa(node)+",") }
 	}
 	switch what {
-	case "deaf":
+	case "unsubscribed":
 		s.CanWake = but()
 	case "uncounted":
 		s.Counts = but()
@@ -98,9 +98,9 @@ func set(t *testing.T, w *Wait, s *Situation, text string) {
 		w.quarantineEnds = parseTime(t, value)
 	case "woken":
 		n, since, ok := strings.Cut(value, "@")
-		w.free, _ = strconv.Atoi(n)
+		w.wokenBy, _ = strconv.Atoi(n)
 		if ok {
-			w.freeSince = parseTime(t, since)
+			w.wokenSince = parseTime(t, since)
 		}
 	case "notbefore":
 		w.notBefore = parseTime(t, value)
@@ -308,8 +308,8 @@ func TestMessagesForAnEntryThatWasGivenUp(t *testing.T) {
 	known, late = w.Woken(now, 3, w.Ticket())
 	assert.True(t, known, "it crossed with the end")
 	assert.False(t, late)
-	assert.False(t, w.Over(now))
+	assert.False(t, w.Forgettable(now))
 	known, _ = w.Woken(in(crossing), 3, w.Ticket())
 	assert.False(t, known)
-	assert.True(t, w.Over(in(crossing)))
+	assert.True(t, w.Forgettable(in(crossing)))
 }

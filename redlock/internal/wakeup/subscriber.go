@@ -30,8 +30,9 @@ type Waiter interface {
 	// Second reports that a node has woken another entry, and the one with this ticket is
 	// next.
 	Second(now time.Time, ticket int64)
-	// Over reports whether no message for the waiter can arrive any more.
-	Over(now time.Time) bool
+	// Forgettable reports whether the wait is over for so long that no message for it can arrive
+	// any more, unless the node was not told of the end.
+	Forgettable(now time.Time) bool
 }
 
 // Config configures a Subscriber.
@@ -194,7 +195,7 @@ func (s *Subscriber) End(nodeKey string, w Waiter) {
 	s.rest(now)
 	if len(s.finished) >= finishedSweep && now.Sub(s.swept) >= sweepPause {
 		s.swept = now
-		maps.DeleteFunc(s.finished, func(_ string, w Waiter) bool { return w.Over(now) })
+		maps.DeleteFunc(s.finished, func(_ string, w Waiter) bool { return w.Forgettable(now) })
 	}
 	s.finished[nodeKey] = w
 }
