@@ -47,10 +47,10 @@ func (w *wait) next() waitqueue.Step {
 	return w.Next(now, w.situation)
 }
 
-// entry returns the wait's queue entry, for an operation that gives back the value old.
-func (w *wait) entry(old string) *protocol.Entry {
+// sender returns the wait as the sender, with its queue entry, of an operation that gives back the value old.
+func (w *wait) sender(old string) *protocol.Sender {
 	ticket := w.Ticket()
-	return &protocol.Entry{
+	return &protocol.Sender{
 		Waiter: w, Name: w.name, ShardName: w.shardName,
 		Ticket: protocol.TicketText(ticket), Number: ticket, Old: old,
 	}
@@ -59,7 +59,7 @@ func (w *wait) entry(old string) *protocol.Entry {
 // operation returns an operation that gives back the value old. It is both the operation's value
 // and the entry's: where a node denies us the queue, a Dequeue is a release of that value.
 func (w *wait) operation(k protocol.Kind, old string) protocol.Operation {
-	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, Queue: w.queue, Entry: w.entry(old)}
+	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, Queue: w.queue, Sender: w.sender(old)}
 }
 
 // enqueue asks nodes for a queue entry.
@@ -73,7 +73,7 @@ func (w *wait) enqueue(nodes []bool) {
 func (w *wait) probe(ctx context.Context) *QuorumError {
 	round := w.r.start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{
 		Kind: protocol.Probe, Observer: observer{w.r}, Key: w.key, NodeKey: w.nodeKey,
-		Queue: w.queue, Entry: w.r.newcomer(w.nodeKey),
+		Queue: w.queue, Sender: w.r.newcomer(w.nodeKey),
 	}})
 	round.Wait(ctx)
 	if round.Tally().Outcome() == quorum.Won {
@@ -111,7 +111,7 @@ func (w *wait) dequeue(old string) {
 func (w *wait) Replied(node int, op *protocol.Operation, r protocol.Reply) {
 	observer{w.r}.Replied(node, op, r)
 	if r.Queued && (op.Kind == protocol.Acquire || op.Kind == protocol.Enqueue) {
-		w.Wait.Replied(w.r.cfg.Clock.Now(), node, op.Entry.Number, r.Queue)
+		w.Wait.Replied(w.r.cfg.Clock.Now(), node, op.Sender.Number, r.Queue)
 	}
 }
 
@@ -136,14 +136,14 @@ func (w *wait) Woken(now time.Time, node int, ticket int64) bool {
 
 // unanswered passes on a finished round, which some nodes may not have answered.
 func (w *wait) unanswered(round *quorum.Round[protocol.Operation]) {
-	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Entry.Number, round.Ballots())
+	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Sender.Number, round.Ballots())
 }
 
 // newcomer returns the sender of an operation that takes no queue entry, and takes a free key only
 // if the queue is empty.
-func (r *Redlock) newcomer(nodeKey string) *protocol.Entry {
+func (r *Redlock) newcomer(nodeKey string) *protocol.Sender {
 	name, shardName := r.subscriber.Name(nodeKey)
-	return &protocol.Entry{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}
+	return &protocol.Sender{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}
 }
 
 // observer hears the replies to operations that belong to no wait.
@@ -164,20 +164,20 @@ func (observer) QueueDenied(int, error) {}
 // dequeueStray has a node remove the client's entry with this ticket, after the node has woken a
 // wait that is over.
 func (r *Redlock) dequeueStray(node int, nodeKey string, ticket int64) {
-	entry := r.newcomer(nodeKey)
-	entry.Ticket = protocol.TicketText(ticket)
-	r.dequeueOn(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, entry, time.Time{})
+	sender := r.newcomer(nodeKey)
+	sender.Ticket = protocol.TicketText(ticket)
+	r.dequeueOn(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, sender, time.Time{})
 }
 
 // dequeueOn has one node remove an entry. If keep is zero it is sent once; otherwise it is
 // repeated until then.
-func (r *Redlock) dequeueOn(node int, key, nodeKey string, entry *protocol.Entry, keep time.Time) {
+func (r *Redlock) dequeueOn(node int, key, nodeKey string, sender *protocol.Sender, keep time.Time) {
 	only := make([]bool, len(r.nodes))
 	only[node] = true
 	r.start(quorum.Spec[protocol.Operation]{
 		Op: protocol.Operation{
 			Kind: protocol.Dequeue, Observer: observer{r}, Key: key, NodeKey: nodeKey,
-			Queue: protocol.QueueOf(nodeKey), Entry: entry,
+			Queue: protocol.QueueOf(nodeKey), Sender: sender,
 		},
 		Nodes: only, All: true, KeepUntil: keep,
 	})

@@ -87,8 +87,8 @@ func (v *verification) ask(w *wire) {
 	}
 }
 
-// remark returns the command, to be sent after the batch, that writes the identity record; nil
-// if the record is right. If the command gets lost, the next verification finds the record
+// correctRecord returns the command, to be sent after the batch, that writes the identity record;
+// nil if the record is right. If the command gets lost, the next verification finds the record
 // wrong again.
 func (v *verification) correctRecord() (cmd redis.Cmder) {
 	if v.write == "" {
