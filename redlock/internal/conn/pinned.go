@@ -173,7 +173,7 @@ func toRepeat(unknown, batch []*call) (again []*call) {
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
 	p.wire.retryQueue(p.check.clock)
-	sent := p.check.now()
+	sent := p.check.guardTime()
 	asks := p.check.due(sent)
 	if asks {
 		p.check.ask(&p.wire)

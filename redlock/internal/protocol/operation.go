@@ -63,7 +63,7 @@ type Operation struct {
 	Fence   *Fence  // nil: without fencing
 	Queue   *Queue  // the names of the key's queue; nil: not needed
 	Sender  *Sender // who the client is in the queue; nil: the operation does not concern it
-	Foreign bool    // a ForceRelease also deletes a key that does not expire, and so is no lock of this library
+	Foreign bool    // a ForceRelease also deletes a key that does not expire, and so is foreign
 
 	Observer Observer // nil: only the votes are needed
 }

@@ -36,7 +36,7 @@ type localQueue[W any] struct {
 type Caller[W any] struct {
 	local   *Local[W]
 	queue   *localQueue[W]
-	first   chan struct{} // closed when the caller is the first and may go on; nil: it was from the start
+	first   chan struct{} // closed when the caller may go on; nil: it may from the start
 	settled int           // how many reasons were settled when the caller joined
 }
 

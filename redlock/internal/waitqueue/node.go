@@ -10,8 +10,8 @@ type node struct {
 	entry   entry
 	retryAt time.Time // when an absent entry may be asked for; zero: at once
 
-	woken  bool      // the node has said since the last try, in a message or a reply, that the key is free for us
-	freeAt time.Time // when the key may become free for us on the node, by its last reply; zero: unknown
+	woken  bool      // the node has said since the last try that the key is free for us
+	freeAt time.Time // when the key may become free for us there; zero: unknown
 }
 
 // entry is the state of the wait's queue entry on a node.

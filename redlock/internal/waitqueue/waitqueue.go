@@ -54,7 +54,7 @@ type Wait struct {
 	attempts  int       // tries and probes so far, all in vain: the pauses grow with it
 	noQuorum  int       // tries in a row that found no majority in time
 	notBefore time.Time // earliest time of the next try, even if a majority has woken the wait
-	poll      time.Time // of the next try if too few nodes can wake us, or of the next probe while outside
+	poll      time.Time // of the next try or probe that needs no wake-up
 	foreign   foreign   // signs of clients that wake nobody
 	look      look
 	// quarantineEnds is when a node's vote counts again; zero: unknown. It stays in the past until
@@ -62,7 +62,7 @@ type Wait struct {
 	quarantineEnds time.Time
 	// givesBackUntil is how long the operation that gives back what a try took is repeated.
 	givesBackUntil time.Time
-	wokenBy        int       // nodes that had woken the wait, and whose votes counted, at the last Next
+	wokenBy        int       // at the last Next: nodes that had woken us, and whose votes counted
 	wokenSince     time.Time // when that number last changed; zero once the others were asked
 
 	nodes []node
@@ -209,7 +209,8 @@ func (w *Wait) GivesBack(until time.Time, asked ...[]bool) {
 }
 
 // LeaveUntil returns the time until which the removal of the queue entries is repeated to a node
-// that does not answer. A node that is not reached by then removes the entry when its turn comes.
+// that does not answer. A node that is not reached by then wakes
+// the entry in its order, and removes it as nobody comes.
 func (w *Wait) LeaveUntil(now time.Time) time.Time {
 	until := now.Add(max(w.waits.NodeTimeout, LeaveFor))
 	w.mu.Lock()

@@ -110,7 +110,7 @@ func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 		for _, key := range keys {
 			s.End(key, waits[key])
 		}
-		assert.Empty(t, s.on, "channels without waits")
+		assert.Empty(t, s.byChannel, "channels without waits")
 	})
 }
 
