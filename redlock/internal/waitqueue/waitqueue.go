@@ -209,8 +209,8 @@ func (w *Wait) GivesBack(until time.Time, asked ...[]bool) {
 }
 
 // LeaveUntil returns the time until which the removal of the queue entries is repeated to a node
-// that does not answer. A node that is not reached by then wakes
-// the entry in its order, and removes it as nobody comes.
+// that does not answer. A node that is not reached by then wakes the entry in its order, and
+// removes it as nobody comes.
 func (w *Wait) LeaveUntil(now time.Time) time.Time {
 	until := now.Add(max(w.waits.NodeTimeout, LeaveFor))
 	w.mu.Lock()

@@ -17,7 +17,7 @@ type broken struct {
 	mu      sync.Mutex
 	locks   map[protocol.Digest]func(node int) // by digest of the value: reports that it was broken
 	keys    []string                           // node keys that are to be subscribed to
-	known   bool                               // the subscriber was told that there are locks
+	known   bool                               // the subscriber's keptLocks, as work last set it
 	working bool                               // a goroutine runs work
 	closed  bool
 }
