@@ -137,10 +137,10 @@ func (c *Call[T]) take(now time.Time) bool {
 	return true
 }
 
-// settle finishes a call that its batch left unanswered. open reports that its result is
-// indeterminate, undelivered that it was queued again to be repeated, and voted that its node granted
-// or refused it.
-func (c *Call[T]) settle(now time.Time) (open, undelivered, voted bool) {
+// settle finishes a call that its batch left unanswered, or queues it again if it is kept.
+// indeterminate reports that the batch left it unanswered, undelivered that it was queued again,
+// and voted that its node granted or refused it.
+func (c *Call[T]) settle(now time.Time) (indeterminate, undelivered, voted bool) {
 	r := c.round
 	r.mu.Lock()
 	if c.state != taken {

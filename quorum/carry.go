@@ -19,7 +19,7 @@ func (l *lane[T]) run(ctx context.Context) {
 	l.repeat = l.clock.AfterFunc(lastRetry, func() { l.ring(&l.due) })
 	defer l.repeat.Stop()
 	l.repeat.Stop()
-	l.pause = l.clock.AfterFunc(redial, func() { l.ring(&l.over) })
+	l.pause = l.clock.AfterFunc(redial, func() { l.ring(&l.resumes) })
 	defer l.pause.Stop()
 	l.pause.Stop()
 
@@ -59,7 +59,7 @@ func (l *lane[T]) run(ctx context.Context) {
 		}
 		// Do not wait again for a node that hangs. If its connection broke, it may answer on
 		// another, so it gets the calls that were queued behind.
-		if closing := l.clear(voted, busy); closing && silent && (hung || l.final) {
+		if closing := l.clear(voted, busy); closing && silent && (hung || l.last) {
 			return
 		}
 		if len(l.undelivered) > 0 {
@@ -96,19 +96,19 @@ func (l *lane[T]) pick() picked {
 	defer l.mu.Unlock()
 	due, rested := l.due, l.rested
 	l.due, l.rested = false, false
-	if l.over || l.closing {
-		l.over, l.pausing, l.down = false, false, nil
+	if l.resumes || l.closing {
+		l.resumes, l.pausing, l.down = false, false, nil
 	}
 	if l.pausing {
 		l.due, l.rested, l.waiting = due, rested, true // keep them for the end of the pause
 		return nothing
 	}
-	l.final = l.closing
+	l.last = l.closing
 	n := min(len(l.queue), maxBatch)
 	if n > 0 || due || l.closing { // closing: the last chance for pending deliveries
 		m := min(len(l.undelivered), maxBatch)
 		if l.retry > 0 {
-			m = min(m, fewOwed) // the node has not answered: try a few first
+			m = min(m, fewPending) // the node has not answered: try a few first
 		}
 		l.batch = append(l.batch, l.undelivered[:m]...)
 		l.undelivered = slices.Delete(l.undelivered, 0, m)
@@ -149,8 +149,8 @@ func (l *lane[T]) claim(now time.Time) bool {
 func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 	lost, silent := false, true
 	for _, c := range l.live {
-		open, undelivered, vote := c.settle(now)
-		lost, silent, voted = lost || open, silent && open, voted || vote
+		indeterminate, undelivered, vote := c.settle(now)
+		lost, silent, voted = lost || indeterminate, silent && indeterminate, voted || vote
 		if undelivered {
 			l.undelivered = append(l.undelivered, c)
 		}
@@ -180,16 +180,16 @@ func (l *lane[T]) clear(voted bool, now time.Time) bool {
 	clear(l.batch)
 	l.batch = l.batch[:0]
 	if voted {
-		l.down, l.refused = nil, 0
+		l.down, l.dials = nil, 0
 	}
 	if l.down == nil || l.closing {
 		return l.closing
 	}
-	if l.refused++; l.refused < fewDials {
+	if l.dials++; l.dials < fewDials {
 		l.down = nil // the next batch may try again
 		return false
 	}
-	l.length = min(redial<<min(l.refused-fewDials, 10), lastRedial)
+	l.length = min(redial<<min(l.dials-fewDials, 10), lastRedial)
 	l.paused = now
 	l.pausing = true
 	l.pause.Reset(l.length)

@@ -18,7 +18,7 @@ type Group[T any] struct {
 	waiters sync.Pool // of *waiter[T]
 	cancel  context.CancelFunc
 
-	// Without a derived context, because a lane that ends must not end its siblings.
+	// running has no derived context, because a lane that ends must not end the others.
 	running errgroup.Group
 }
 
@@ -80,9 +80,10 @@ func (g *Group[T]) Submit(spec Spec[T]) *Round[T] {
 }
 
 // Unreachable reports that a node cannot be reached now. Waiting calls fail at once with err.
-// So do later ones, until Reachable is called or a pause after the batch under way is over.
-// The pauses double from 10 ms to half a second while the node stays unreachable, and are 10
-// ms again after a round that too few nodes answer. Kept calls stay queued.
+// So do later ones, until Reachable is called or the batch under way is over. If ten batches in a
+// row could not connect, later calls fail until a pause after the batch is over, too. The pauses
+// double from 10 ms to half a second while the node stays unreachable, and are 10 ms again after
+// a round that too few nodes answer. Kept calls stay queued.
 func (g *Group[T]) Unreachable(node int, err error) { g.lanes[node].unreachable(err) }
 
 // hurry makes the lanes retry all unreachable nodes soon.

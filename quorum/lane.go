@@ -19,9 +19,8 @@ const (
 	idleRest = time.Second
 	// Pending deliveries are repeated after firstRetry, then ever more rarely up to lastRetry,
 	// and with any other traffic of their lane. While the node does not answer, at most
-	// fewOwed go at a time, so that a call that finds out whether it is back need not carry
-	// all of them.
-	fewOwed    = 64
+	// fewPending go at a time, so that the batch that finds out whether it is back is short.
+	fewPending = 64
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Second
 	// A node that refuses connections is dialled fewDials times in a row, then after pauses
@@ -36,7 +35,7 @@ const (
 	lastRedial = 500 * time.Millisecond
 )
 
-// Transport is the transport to one node. One goroutine at a time calls its methods.
+// A Transport takes batches of calls to one node. One goroutine at a time calls its methods.
 type Transport[T any] interface {
 	// Carry performs the batch on the node, in order, and answers each call. It may take as
 	// long as the node's connection allows: rounds do not wait for it. ctx ends when the group
@@ -61,13 +60,13 @@ type lane[T any] struct {
 	mu      sync.Mutex
 	rested  bool // rest has fired
 	due     bool // repeat has fired: send the pending deliveries even without other traffic
-	over    bool // pause has fired, or was cut short
-	pausing bool // nothing is sent until pause fires, and down stays set
+	resumes bool // pause has fired, or was cut short
+	pausing bool // nothing is sent until resumes is set, and down stays set
 	queue   []*Call[T]
 	batch   []*Call[T]    // picked from the queue, until they are settled
 	sweep   int           // submissions until room looks for dropped calls
 	down    error         // why the node cannot be reached; nil if it can, or nothing is known
-	refused int           // dials refused in a row
+	dials   int           // batches in a row that could not connect
 	paused  time.Time     // when the pause began
 	length  time.Duration // how long the pause is
 	waiting bool          // the lane's goroutine sleeps on wake
@@ -77,7 +76,7 @@ type lane[T any] struct {
 	live        []*Call[T] // calls of batch that are still wanted
 	undelivered []*Call[T] // pending deliveries: kept calls whose result is indeterminate
 	retry       time.Duration
-	final       bool // batch was picked while the lane was closing
+	last        bool // batch was picked while the lane was closing
 }
 
 func newLane[T any](transport Transport[T], clk clock.Clock, timeout time.Duration) *lane[T] {
@@ -163,8 +162,8 @@ func (l *lane[T]) unreachable(err error) {
 func (l *lane[T]) reachable() {
 	l.mu.Lock()
 	l.down = nil
-	l.refused = 0
-	l.over = l.pausing
+	l.dials = 0
+	l.resumes = l.pausing
 	l.signal()
 }
 
@@ -172,7 +171,7 @@ func (l *lane[T]) reachable() {
 // a round.
 func (l *lane[T]) hurry(now time.Time) {
 	l.mu.Lock()
-	l.refused = min(l.refused, fewDials-1)
+	l.dials = min(l.dials, fewDials-1)
 	if !l.pausing || l.length <= redial {
 		l.mu.Unlock()
 		return
@@ -183,7 +182,7 @@ func (l *lane[T]) hurry(now time.Time) {
 		l.mu.Unlock()
 		return
 	}
-	l.over = true
+	l.resumes = true
 	l.signal()
 }
 

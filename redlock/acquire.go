@@ -57,7 +57,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 		}
 		return nil, err
 	}
-	a.caller.Hold(&lock.localHolder)
+	a.caller.Hold(&lock.localLock)
 	return lock, nil
 }
 

@@ -52,12 +52,12 @@ func (a *attempt) giveBack(ctx context.Context, keepEntry bool) {
 	}
 	spec := quorum.Spec[protocol.Operation]{Op: *a.first.Op(), All: true, KeepUntil: r.cfg.Clock.Now().Add(a.ttl)}
 	op := &spec.Op
-	op.Kind, op.Entry, op.Observer = protocol.CleanUp, nil, observer{r}
+	op.Kind, op.Sender, op.Observer = protocol.CleanUp, nil, observer{r}
 	if op.Queue == nil {
 		op.Queue = protocol.FlagOf(op.NodeKey.(string))
 	}
 	if a.wait != nil {
-		op.Kind, op.Entry, op.Observer = protocol.Enqueue, a.wait.entry(op.Value), a.wait
+		op.Kind, op.Sender, op.Observer = protocol.Enqueue, a.wait.sender(op.Value), a.wait
 		spec.Done = a.wait.roundDone
 		if leaves {
 			op.Kind = protocol.Dequeue

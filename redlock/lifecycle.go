@@ -66,7 +66,7 @@ func (l *Lock) lose(cause error) {
 			l.wait.End(l.r.cfg.Clock.Now())
 			l.wait.dequeue("")
 		}
-		l.r.local.Pass(&l.localHolder)
+		l.r.local.Pass(&l.localLock)
 		l.r.log.Warn("lock lost", "key", errs.Short(l.key), "cause", errs.Text(cause))
 	}
 }
@@ -101,7 +101,7 @@ func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 	if l.end(cause) && l.wait != nil {
 		// A lost lock has given up its queue entries already, and its caller may be waiting again.
 		l.wait.End(l.r.cfg.Clock.Now())
-		release.Queue, release.Entry, release.Observer = l.wait.queue, l.wait.entry(""), l.wait
+		release.Queue, release.Sender, release.Observer = l.wait.queue, l.wait.sender(""), l.wait
 	}
 	keys := l.keysUntil
 	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
@@ -239,9 +239,9 @@ func (l *Lock) growInto(nodes []bool, w *wait) {
 // grow takes the key on more nodes, if it is free there. It also gives up the queue entries that w
 // has there; w is nil if there are none.
 func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
-	var entry *protocol.Entry
+	var sender *protocol.Sender
 	if w != nil {
-		entry = w.entry("")
+		sender = w.sender("")
 	}
 	l.order.Lock()
 	l.mu.Lock()
@@ -256,7 +256,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	l.toppedUp = true
 	spec := quorum.Spec[protocol.Operation]{Op: l.operation(protocol.TopUp, ttl), Nodes: nodes, All: true}
 	if w != nil {
-		spec.Op.Queue, spec.Op.Entry, spec.Op.Observer = w.queue, entry, w
+		spec.Op.Queue, spec.Op.Sender, spec.Op.Observer = w.queue, sender, w
 	}
 	round := l.r.submit(spec)
 	l.order.Unlock()

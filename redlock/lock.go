@@ -44,8 +44,8 @@ type Lock struct {
 	keepAlive bool
 	reports   *breakReports // nil until the first renewal
 
-	wait        *wait                  // the wait that led to the lock; nil if there was none
-	localHolder waitqueue.Holder[wait] // lets the local queue go on once the lock is over
+	wait      *wait                     // the wait that led to the lock; nil if there was none
+	localLock waitqueue.LocalLock[wait] // lets the local queue go on once the lock is over
 
 	scheduled schedule.Entry // when the lock ends and is renewed
 }
@@ -198,7 +198,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	if round.Replied(protocol.Woke) {
 		l.r.handoffs.Note(l.key, l.r.cfg.Clock.Now())
 	}
-	l.r.local.Pass(&l.localHolder)
+	l.r.local.Pass(&l.localLock)
 
 	tally := round.Tally()
 	switch {

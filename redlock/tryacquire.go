@@ -140,9 +140,9 @@ func (a *attempt) operation() (op protocol.Operation, err error) {
 	}
 	switch {
 	case a.wait != nil:
-		op.Queue, op.Entry, op.Observer = a.wait.queue, a.wait.entry(a.wait.value), a.wait
+		op.Queue, op.Sender, op.Observer = a.wait.queue, a.wait.sender(a.wait.value), a.wait
 	case r.cfg.Fair:
-		op.Queue, op.Entry = protocol.QueueOf(nodeKey), r.sender(nodeKey)
+		op.Queue, op.Sender = protocol.QueueOf(nodeKey), r.sender(nodeKey)
 	}
 	return op, nil
 }

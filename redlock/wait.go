@@ -47,20 +47,20 @@ func (w *wait) next() waitqueue.Step {
 	return w.Next(now, w.situation)
 }
 
-// entry returns the wait's queue entry, for an operation that also deletes a key with the value old.
-func (w *wait) entry(old string) *protocol.Entry {
+// sender identifies the wait by its queue entry, for an operation that also deletes a key with the value old.
+func (w *wait) sender(old string) *protocol.Sender {
 	ticket := w.Ticket()
-	return &protocol.Entry{
+	return &protocol.Sender{
 		Waiter: w, Name: w.name, ShardName: w.shardName,
 		Ticket: protocol.TicketText(ticket), Number: ticket, Old: old,
 	}
 }
 
 // operation returns an operation of this kind that also deletes a key with the value old. old is
-// both the operation's value and the entry's: on a node that denies us the queue, a Dequeue is sent
+// both the operation's value and the sender's: on a node that denies us the queue, a Dequeue is sent
 // as a release of that value.
 func (w *wait) operation(k protocol.Kind, old string) protocol.Operation {
-	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, Queue: w.queue, Entry: w.entry(old)}
+	return protocol.Operation{Kind: k, Observer: w, Key: w.key, NodeKey: w.nodeKey, Value: old, Queue: w.queue, Sender: w.sender(old)}
 }
 
 // enqueue asks nodes for a queue entry.
@@ -74,7 +74,7 @@ func (w *wait) enqueue(nodes []bool) {
 func (w *wait) probe(ctx context.Context) *QuorumError {
 	round := w.r.start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{
 		Kind: protocol.Probe, Observer: observer{w.r}, Key: w.key, NodeKey: w.nodeKey,
-		Queue: w.queue, Entry: w.r.sender(w.nodeKey),
+		Queue: w.queue, Sender: w.r.sender(w.nodeKey),
 	}})
 	round.Wait(ctx)
 	if round.Tally().Outcome() == quorum.Won {
@@ -112,7 +112,7 @@ func (w *wait) dequeue(old string) {
 func (w *wait) Replied(node int, op *protocol.Operation, r protocol.Reply) {
 	observer{w.r}.Replied(node, op, r)
 	if r.Queued && (op.Kind == protocol.Acquire || op.Kind == protocol.Enqueue) {
-		w.Wait.Replied(w.r.cfg.Clock.Now(), node, op.Entry.Number, r.Queue)
+		w.Wait.Replied(w.r.cfg.Clock.Now(), node, op.Sender.Number, r.Queue)
 	}
 }
 
@@ -137,14 +137,14 @@ func (w *wait) Woken(now time.Time, node int, ticket int64) bool {
 
 // roundDone tells the Wait which nodes have not answered a finished round.
 func (w *wait) roundDone(round *quorum.Round[protocol.Operation]) {
-	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Entry.Number, round.Ballots())
+	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Sender.Number, round.Ballots())
 }
 
 // sender identifies this Redlock in a key's queue, for an operation that has no queue entry. Such an
 // operation takes a free key only if the queue is empty.
-func (r *Redlock) sender(nodeKey string) *protocol.Entry {
+func (r *Redlock) sender(nodeKey string) *protocol.Sender {
 	name, shardName := r.subscriber.Name(nodeKey)
-	return &protocol.Entry{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}
+	return &protocol.Sender{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}
 }
 
 // observer hears the replies to operations that belong to no wait.
@@ -165,20 +165,20 @@ func (observer) QueueDenied(int, error) {}
 // dequeueStray has a node remove the client's entry with this ticket, after the node has woken a
 // wait that is over.
 func (r *Redlock) dequeueStray(node int, nodeKey string, ticket int64) {
-	entry := r.sender(nodeKey)
-	entry.Ticket = protocol.TicketText(ticket)
-	r.dequeueOn(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, entry, time.Time{})
+	sender := r.sender(nodeKey)
+	sender.Ticket = protocol.TicketText(ticket)
+	r.dequeueOn(node, strings.TrimPrefix(nodeKey, r.cfg.KeyPrefix), nodeKey, sender, time.Time{})
 }
 
 // dequeueOn has one node remove a queue entry. The operation is sent once if keep is zero, and
 // otherwise repeated until then.
-func (r *Redlock) dequeueOn(node int, key, nodeKey string, entry *protocol.Entry, keep time.Time) {
+func (r *Redlock) dequeueOn(node int, key, nodeKey string, sender *protocol.Sender, keep time.Time) {
 	only := make([]bool, len(r.nodes))
 	only[node] = true
 	r.start(quorum.Spec[protocol.Operation]{
 		Op: protocol.Operation{
 			Kind: protocol.Dequeue, Observer: observer{r}, Key: key, NodeKey: nodeKey,
-			Queue: protocol.QueueOf(nodeKey), Entry: entry,
+			Queue: protocol.QueueOf(nodeKey), Sender: sender,
 		},
 		Nodes: only, All: true, KeepUntil: keep,
 	})

@@ -33,10 +33,10 @@ var (
 // A vote needs positive evidence: after a failed handshake go-redis returns the error for the
 // batch, while each command's own error is nil and its value empty. ineligible is the reason
 // why the node's votes do not count; nil if they do. denial is the error with which the server
-// denied us the queue; nil if it permits it.
+// last denied us the queue; nil if it permits it.
 func answer(c *call, cmd *wireCmd, batchErr, ineligible, denial error) (ok bool) {
 	op, err := c.Op(), cmd.Err()
-	if op.Entry != nil && op.Observer != nil && op.Kind != protocol.Release && (Denied(err) || cmd.form.script != &script.Queue) {
+	if op.Sender != nil && op.Observer != nil && op.Kind != protocol.Release && (Denied(err) || cmd.form.script != &script.Queue) {
 		op.Observer.QueueDenied(c.Node(), denial)
 	}
 	if err == nil {

@@ -95,9 +95,9 @@ type waiter struct{ left atomic.Bool }
 
 func (w *waiter) Left(int64) bool { return w.left.Load() }
 
-func (w *waiter) entry() *protocol.Entry {
+func (w *waiter) sender() *protocol.Sender {
 	ticket := time.Now().UnixMicro()
-	return &protocol.Entry{Waiter: w, Name: "fedcba9876543210 key", Ticket: protocol.TicketText(ticket), Number: ticket}
+	return &protocol.Sender{Waiter: w, Name: "fedcba9876543210 key", Ticket: protocol.TicketText(ticket), Number: ticket}
 }
 
 // sendTogether sends operations on a key in one batch, and returns when nothing is left
@@ -137,9 +137,9 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 			w.left.Store(true) // a caller that leaves does this first
 		}
 		if queues {
-			c.Entry = w.entry()
+			c.Sender = w.sender()
 			if c.Kind == protocol.Enqueue || c.Kind == protocol.Dequeue {
-				c.Entry.Old = value
+				c.Sender.Old = value
 			}
 		}
 		spec := quorum.Spec[protocol.Operation]{Op: c, All: true, Done: func(*quorum.Round[protocol.Operation]) { sent.Done() }}

@@ -40,8 +40,8 @@ func (c *cluster) Carry(ctx context.Context, batch []*call) {
 		return
 	}
 	// MOVED means that the command was not executed. So the new master is asked, once.
-	// ReloadState only begins to look it up: until that has ended the client may return the old
-	// master again, and then the vote fails. Rest gives back the connections, also those to
+	// ReloadState only begins to look up the masters: until that has ended the client may return
+	// the old one again, and then the vote fails. Rest gives back the connections, also those to
 	// masters that have lost the slot.
 	c.client.ReloadState(ctx)
 	c.Rest()
@@ -62,8 +62,8 @@ func (c *cluster) carry(ctx context.Context, batch []*call) (moved []*call) {
 		}
 		master, err := MasterOf(ctx, c.client, call.Op().NodeKey.(string))
 		if err != nil {
-			// No server could name the masters. It would be the same for the next key, and may
-			// take as long again.
+			// No server could name the masters. For the next key none could either, and to find
+			// that out may take as long again.
 			lost = errs.Scrub(err, "")
 			call.Unsent(lost)
 			continue
@@ -109,16 +109,16 @@ func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
 	if err != nil {
 		return
 	}
-	var one *voter.Server
+	var server *voter.Server // any, to find the guard and the node's number
 	for master, conn := range c.conns {
-		one = conn.check.server
+		server = conn.check.server
 		if !masters[master] && parts[master] == nil {
 			conn.drop()
 			delete(c.conns, master)
 		}
 	}
 	c.beside.keep(c.conns)
-	if one != nil {
+	if server != nil {
 		addrs := map[string]bool{}
 		for master := range masters {
 			addrs[Address(master.Options())] = true
@@ -126,7 +126,7 @@ func (c *cluster) forget(ctx context.Context, parts map[*redis.Client][]*call) {
 		for master := range parts {
 			addrs[Address(master.Options())] = true
 		}
-		one.Guard().KeepMasters(one.Node(), addrs)
+		server.Guard().KeepMasters(server.Node(), addrs)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // A lane keeps a connection to each shard of a Cluster, which it gets from the shard's own
 // client. The hooks of that client see every command; the hooks of the ClusterClient itself see
 // none. Most hooks only watch. But one that changes keys would miss the keys of locks: this
-// client, and a client whose hook sees them, would each hold a key of their own.
+// client, and a client whose hook does see them, would lock two different keys.
 
 var errKeyHook = errors.New("has a hook of its own that changes a command's key: its hooks do not see the commands " +
 	"of locks; add it to the shards' clients with OnNewNode, or use Config.KeyPrefix")

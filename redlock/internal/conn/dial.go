@@ -31,43 +31,44 @@ var dialWatches sync.Map // weak.Pointer[redis.Client] → *dialWatch
 
 // dialWatch is a go-redis hook that only observes dials.
 type dialWatch struct {
-	mu    sync.Mutex
-	next  int
-	tells map[int]func(error)
+	mu       sync.Mutex
+	nextID   int
+	watchers map[int]func(error)
 }
 
 func (w *dialWatch) add(f func(error)) (remove func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.tells == nil {
-		w.tells = map[int]func(error){}
+	if w.watchers == nil {
+		w.watchers = map[int]func(error){}
 	}
-	id := w.next
-	w.next++
-	w.tells[id] = f
+	id := w.nextID
+	w.nextID++
+	w.watchers[id] = f
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.tells, id)
+		delete(w.watchers, id)
 	}
 }
 
-// DialHook passes the error of each dial, or nil, to all watchers.
+// DialHook passes the error of each dial, or nil, to all watchers. A dial may fail although it
+// returns a connection; see endpoint.Failed.
 func (w *dialWatch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		went := err
+		failure := err
 		if err == nil {
-			went = endpoint.Failed(conn)
+			failure = endpoint.Failed(conn)
 		}
 		w.mu.Lock()
-		tells := make([]func(error), 0, len(w.tells))
-		for _, f := range w.tells {
-			tells = append(tells, f)
+		watchers := make([]func(error), 0, len(w.watchers))
+		for _, f := range w.watchers {
+			watchers = append(watchers, f)
 		}
 		w.mu.Unlock()
-		for _, f := range tells {
-			f(went)
+		for _, f := range watchers {
+			f(failure)
 		}
 		return conn, err
 	}

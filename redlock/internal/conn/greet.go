@@ -35,7 +35,7 @@ func negotiates(client *redis.Client) bool {
 // the batch was sent.
 func (p *pinned) greet(ctx context.Context) error {
 	if p.panicked {
-		if err := p.probe(ctx); unanswered(err) && !neverSent(err) {
+		if err := p.tryApart(ctx); unanswered(err) && !neverSent(err) {
 			return err
 		}
 		p.panicked = false
@@ -77,10 +77,10 @@ func (p *pinned) revive(ctx context.Context) error {
 	return nil
 }
 
-// probe connects with a client of its own. go-redis panics on a panicked handshake, and the pool
-// then loses a connection for good. That must not go on until the application's client has none
-// left.
-func (p *pinned) probe(ctx context.Context) error {
+// tryApart greets the server on a connection of a client of its own. When go-redis panics on a
+// garbled handshake, the client's pool loses a connection for good. The application's client
+// must not lose one after the other.
+func (p *pinned) tryApart(ctx context.Context) error {
 	opt := *Beside(p.client).Options()
 	opt.PoolSize, opt.MinIdleConns, opt.PipelinePoolSize = 1, 0, -1
 	opt.MaxRetries, opt.DialerRetries = -1, 1

@@ -28,7 +28,7 @@ type Config struct {
 	KeyPrefix   string // the prefix of identity records' keys
 }
 
-// Node is one of the N masters.
+// Node is one of the N nodes that vote. It is the quorum.Transport of its lane.
 type Node struct {
 	Addr    string // for errors
 	Sharded bool   // the node is a Cluster
@@ -136,7 +136,7 @@ func (n *Node) Cluster() *redis.ClusterClient {
 }
 
 // Held returns how many connections to a Cluster's masters the lane holds, and how many clients
-// for subscriptions there are. The node must be a Cluster.
+// for subscriptions there are. The node must be a Cluster. Tests use it.
 func (n *Node) Held() (connections, clients int) {
 	return len(n.cluster.conns), len(n.cluster.beside.clients)
 }

@@ -41,8 +41,8 @@ func pin(client *redis.Client, server *voter.Server, recordKey string, clk clock
 	}
 }
 
-// take gets a connection, unless there is one, and reports whether it did. The dial itself
-// comes with the first command. The connection has the hooks and the read timeout of the
+// take gets a connection, unless there is one, and reports whether it did. It does not dial: the
+// first command does, if the pool has no connection. The connection has the hooks and the read timeout of the
 // client: a lane waits that long for a silent node, so that it sees a late grant.
 func (p *pinned) take() (fresh bool) {
 	// A connection that is always in use would outlive ConnMaxLifetime, which the pool checks
@@ -70,7 +70,7 @@ func (p *pinned) rest() {
 	if p.conn != nil {
 		_ = p.conn.Close() // the pool has it now, either way
 		p.conn, p.pipe, p.rested = nil, nil, p.now()
-		p.wire = wire{loaded: p.wire.loaded, sharded: p.wire.sharded, plain: p.wire.plain, denial: p.wire.denial}
+		p.wire = wire{loaded: p.wire.loaded, sharded: p.wire.sharded, deniedAt: p.wire.deniedAt, denial: p.wire.denial}
 	}
 }
 
@@ -130,7 +130,7 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 		clear(p.wire.loaded)
 		p.wire.whole = true
 		var again, more []*call
-		ok, again, more = p.roundTrip(ctx, behind(unknown, batch))
+		ok, again, more = p.roundTrip(ctx, toRepeat(unknown, batch))
 		unknown, elsewhere = again, append(elsewhere, more...)
 		p.wire.whole = false
 	}
@@ -140,16 +140,16 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 	return elsewhere
 }
 
-// behind returns the calls of a batch that must be sent again: the calls whose script the
-// server did not have, and, behind those that make a key or a queue entry, the calls that
-// remove it. The latter were executed too early. Repeated in their order, all these leave what
+// toRepeat returns the calls of a batch that must be sent again: the unknown ones, whose script the
+// server did not have, and those that remove what an unknown one before them makes, a key or a
+// queue entry. The removal was executed too early. Repeated in their order, all these leave what
 // the batch in its order would have left. Nothing else may be repeated: an acquisition that was
 // refused could be granted now, and its caller would not know.
 //
 // A call that removes something may be executed twice, and its first answer stands. A call in
-// between may have been refused needlessly. A wait's last call need not be repeated because of
-// a protocol.Enqueue: an Enqueue that is sent after it gives up the entry; see [wireCmd.fill].
-func behind(unknown, batch []*call) (again []*call) {
+// between may have been refused needlessly. The Dequeue that ends a wait is not repeated after an
+// unknown Enqueue: the Enqueue is sent again as a Dequeue; see [wireCmd.fill].
+func toRepeat(unknown, batch []*call) (again []*call) {
 	// The values whose keys are made again, and the keys whose queue entries are.
 	values, queued := map[string]bool{}, map[any]bool{}
 	for _, c := range batch {
@@ -158,7 +158,7 @@ func behind(unknown, batch []*call) (again []*call) {
 			unknown = unknown[1:]
 			if op.Kind.Takes() {
 				values[op.Value] = true
-				queued[op.NodeKey] = queued[op.NodeKey] || op.Entry != nil
+				queued[op.NodeKey] = queued[op.NodeKey] || op.Sender != nil
 			}
 			again = append(again, c)
 		case values[op.Removes()], op.Leaves() && queued[op.NodeKey]:
@@ -172,8 +172,8 @@ func behind(unknown, batch []*call) (again []*call) {
 // not have, and elsewhere those that a Cluster shard redirected. It answers all others.
 func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown, elsewhere []*call) {
 	p.wire.reset()
-	p.wire.recover(p.check.clock)
-	sent := p.check.now()
+	p.wire.retryQueue(p.check.clock)
+	sent := p.check.guardTime()
 	asks := p.check.due(sent)
 	if asks {
 		p.check.ask(&p.wire)
@@ -208,16 +208,16 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 			switch {
 			case cmd.form.script != &script.Queue:
 			case Denied(cmd.Err()):
-				p.wire.plain, p.wire.denial = p.check.clock.Now(), cmd.Err()
+				p.wire.deniedAt, p.wire.denial = p.check.clock.Now(), cmd.Err()
 			case cmd.Err() == nil:
-				p.wire.plain, p.wire.denial = time.Time{}, nil
+				p.wire.deniedAt, p.wire.denial = time.Time{}, nil
 			}
 			p.useless = p.useless || unauthenticated(cmd.Err())
 			ok = answer(c, cmd, err, ineligible, p.wire.denial) && ok
 		}
 	}
-	if mark := p.check.correctRecord(); ok && mark != nil {
-		err := p.conn.Process(ctx, mark) // after the batch is answered: no caller waits for it
+	if write := p.check.correctRecord(); ok && write != nil {
+		err := p.conn.Process(ctx, write) // after the batch is answered: no caller waits for it
 		ok = err == nil || errs.Answered(err)
 	}
 	if ok { // otherwise the connection is dropped, and go-redis may still use the commands

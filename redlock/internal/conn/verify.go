@@ -47,8 +47,8 @@ func newQuestion(take func(any) error, args ...any) question {
 	return question{redis.NewCmd(context.Background(), args...), take}
 }
 
-// now returns the time if the guard is on, and otherwise zero, as nothing needs it then.
-func (v *verification) now() (t time.Time) {
+// guardTime returns the time if the guard is on, and otherwise zero, as nothing needs it then.
+func (v *verification) guardTime() (t time.Time) {
 	if v.server.Guard().On() {
 		t = v.clock.Now()
 	}
@@ -70,7 +70,7 @@ func (v *verification) due(now time.Time) bool {
 // ask puts the questions in front of the batch: the server's run id and, with the guard, its
 // replication, the identity record and the time by its clock.
 func (v *verification) ask(w *wire) {
-	v.sent = v.now()
+	v.sent = v.guardTime()
 	v.seen = voter.Info{}
 	s := &v.seen
 	v.questions = append(v.questions[:0], newQuestion(text(s.ReadServer), "info", "server"))
@@ -87,8 +87,8 @@ func (v *verification) ask(w *wire) {
 	}
 }
 
-// remark returns the command, to be sent after the batch, that writes the identity record; nil
-// if the record is right. If the command gets lost, the next verification finds the record
+// correctRecord returns the command, to be sent after the batch, that writes the identity record;
+// nil if the record is right. If the command gets lost, the next verification finds the record
 // wrong again.
 func (v *verification) correctRecord() (cmd redis.Cmder) {
 	if v.write == "" {

@@ -18,8 +18,8 @@ import (
 // find our own key and take it for another client's (go-redis#2985).
 //
 // All of its arguments and its reply are set anew for each use, as the hooks of a caller's
-// client may have changed them. The value is an argument by pointer, which go-redis writes as
-// the string it is, and which no hook prints.
+// client may have changed them. The lock's value is passed by pointer: go-redis writes the
+// string, and a hook that logs the command prints only an address.
 type wireCmd struct {
 	redis.Cmder
 	form   form
@@ -34,7 +34,7 @@ type wireCmd struct {
 	buf [8]byte // for the reply of a SET
 }
 
-// RetryDenied is the pause before a client tries again what a server did not permit.
+// RetryDenied is the pause before a client tries again what a server has denied.
 const RetryDenied = time.Minute
 
 // form describes the arguments of a command.
@@ -113,11 +113,11 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 	case &script.Release:
 		if w.form == formReleaseLeave {
 			a[0], a = c.Queue.Key, a[1:]
-			a[2], a[3] = c.Entry.NameOn(sharded), c.Entry.Ticket
+			a[2], a[3] = c.Sender.NameOn(sharded), c.Sender.Ticket
 		}
 		a[0], a[1] = c.Queue.Flag, &w.value
-		if c.Value == "" && c.Entry != nil { // nothing to delete, and a key may be empty
-			w.value = c.Entry.Name.(string)
+		if c.Value == "" && c.Sender != nil { // nothing to delete, and a key may be empty
+			w.value = c.Sender.Name.(string)
 		}
 	case &script.Force:
 		w.old = protocol.BrokenMessage(c.Value) // which no hook may print either
@@ -134,11 +134,11 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 			a[0], a = c.Fence.Key, a[1:]
 			a[6], a[7] = c.Fence.Token, c.Fence.Retention
 		}
-		a[0], a[1], a[2], a[3] = actions[c.Kind], c.Entry.NameOn(sharded), c.Entry.Ticket, &w.old
-		if c.Kind == protocol.Enqueue && c.Entry.Waiter.Left(c.Entry.Number) {
+		a[0], a[1], a[2], a[3] = actions[c.Kind], c.Sender.NameOn(sharded), c.Sender.Ticket, &w.old
+		if c.Kind == protocol.Enqueue && c.Sender.Waiter.Left(c.Sender.Number) {
 			a[0] = actions[protocol.Dequeue] // or the entry would come after its removal
 		}
-		w.old = c.Entry.Old
+		w.old = c.Sender.Old
 		if w.form != formEnqueue {
 			a[4], a[5] = &w.value, c.TTL
 		}
@@ -163,12 +163,12 @@ type wire struct {
 
 	sets, releases, forces, queuedReleases, extends, proposals, tries, enqueues, inspections shelf
 
-	loaded  map[string]bool // hashes of the scripts that the server was sent
-	whole   bool            // every script is sent whole, also those in loaded
-	sharded bool            // the server belongs to a Cluster
-	plain   time.Time       // when the server last denied us the queue; zero: it permits it
-	denial  error           // with which it did
-	again   bool            // RetryDenied has passed since plain
+	loaded     map[string]bool // hashes of the scripts that the server was sent
+	whole      bool            // every script is sent whole, also those in loaded
+	sharded    bool            // the server belongs to a Cluster
+	deniedAt   time.Time       // when the server last denied us the queue; zero: it permits it
+	denial     error           // the error by which it did
+	deniedLong bool            // that was longer than RetryDenied ago, so the batch tries the queue again
 }
 
 // shelf holds commands of one kind, of which the first are in use.
@@ -177,9 +177,9 @@ type shelf struct {
 	used int
 }
 
-func (s *shelf) take(make func() *wireCmd) *wireCmd {
+func (s *shelf) take(create func() *wireCmd) *wireCmd {
 	if s.used == len(s.made) {
-		s.made = append(s.made, make())
+		s.made = append(s.made, create())
 	}
 	s.used++
 	return s.made[s.used-1]
@@ -196,10 +196,10 @@ func (w *wire) encode(batch []*call) {
 	}
 }
 
-// recover makes the batch try the queue again if the server denied it longer than RetryDenied
+// retryQueue makes the batch try the queue again if the server denied it longer than RetryDenied
 // ago.
-func (w *wire) recover(clk clock.Clock) {
-	w.again = !w.plain.IsZero() && clk.Now().Sub(w.plain) >= RetryDenied
+func (w *wire) retryQueue(clk clock.Clock) {
+	w.deniedLong = !w.deniedAt.IsZero() && clk.Now().Sub(w.deniedAt) >= RetryDenied
 }
 
 // reset forgets the batch, its keys and its values.
@@ -219,8 +219,8 @@ func (w *wire) reset() {
 // all commands on a shelf have the same form. If the server denies us the queue, an Acquire is
 // an ordinary attempt, and an Enqueue, Dequeue or Probe is a release of c.Value.
 func (w *wire) command(c *protocol.Operation) *wireCmd {
-	queued, fenced := c.Entry != nil && w.plain.IsZero(), c.Fence != nil
-	if c.Kind == protocol.Acquire && c.Entry != nil && w.again {
+	queued, fenced := c.Sender != nil && w.deniedAt.IsZero(), c.Fence != nil
+	if c.Kind == protocol.Acquire && c.Sender != nil && w.deniedLong {
 		queued = true
 	}
 	switch c.Kind {

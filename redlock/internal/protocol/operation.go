@@ -56,14 +56,14 @@ func (k Kind) queues() bool { return k == Enqueue || k == Dequeue || k == Probe 
 // in interfaces, so that they are allocated once and not for each node.
 type Operation struct {
 	Kind    Kind
-	Key     string // as the caller names it
-	NodeKey any    // string: as the nodes name it
-	Value   string // the lock's value; for a ForceRelease the value to delete
-	TTL     any    // int64: milliseconds
-	Fence   *Fence // nil: without fencing
-	Queue   *Queue // nil: the operation does not concern the queue
-	Entry   *Entry // the sender in the queue; nil: none
-	Foreign bool   // a ForceRelease also deletes a key that does not expire
+	Key     string  // as the caller names it
+	NodeKey any     // string: as the nodes name it
+	Value   string  // the lock's value; for a ForceRelease the value to delete
+	TTL     any     // int64: milliseconds
+	Fence   *Fence  // nil: without fencing
+	Queue   *Queue  // the names of the key's queue; nil: not needed
+	Sender  *Sender // who the client is in the queue; nil: the operation does not concern it
+	Foreign bool    // a ForceRelease also deletes a key that does not expire, and so is foreign
 
 	Observer Observer // nil: only the votes are needed
 }
@@ -78,14 +78,14 @@ func (o *Operation) Removes() string {
 	case Release, CleanUp, ForceRelease:
 		return o.Value
 	case Enqueue, Dequeue:
-		return o.Entry.Old
+		return o.Sender.Old
 	}
 	return ""
 }
 
-// Leaves reports whether the operation gives up the sender's queue entry.
+// Leaves reports whether the operation gives up the sender's queue entry without taking the key.
 func (o *Operation) Leaves() bool {
-	return o.Entry != nil && (o.Kind == Dequeue || o.Kind == Release)
+	return o.Sender != nil && (o.Kind == Dequeue || o.Kind == Release)
 }
 
 // Fence holds the arguments of an operation for a fencing token.
@@ -106,13 +106,14 @@ const (
 	MinToken = 2
 )
 
-// Entry identifies the sender in a key's queue.
-type Entry struct {
-	Waiter    Waiter // the wait that has the entry; nil: the sender takes no entry
+// Sender identifies the client that sends an operation to a key's queue, and its entry there if it
+// has one.
+type Sender struct {
+	Waiter    Waiter // the wait that the entry belongs to; nil: the sender takes no entry
 	Name      any    // string: the sender's name on a single server: its channel and the key
 	ShardName any    // string: the same on a shard of a Cluster
 	Ticket    any    // string: the ticket
-	Number    int64  // the ticket as a number; 0: no entry
+	Number    int64  // the ticket as a number; 0 if Waiter is nil
 	Old       string // the value of an earlier attempt, whose key is deleted first
 }
 
@@ -121,17 +122,17 @@ type Entry struct {
 const NoTicket = "0"
 
 // NameOn returns the sender's name on a shard of a Cluster, or on a single server.
-func (e *Entry) NameOn(sharded bool) any {
+func (e *Sender) NameOn(sharded bool) any {
 	if sharded {
 		return e.ShardName
 	}
 	return e.Name
 }
 
-// A Waiter is the wait that a queue entry belongs to.
+// A Waiter tells whether a wait still has its queue entry.
 type Waiter interface {
-	// Left reports whether the nodes have been, or are being, told that the entry with this
-	// ticket is given up. An Enqueue that is sent after that must not make the entry again.
+	// Left reports whether the wait has given up the entry with this ticket: the nodes have been,
+	// or are being, told so. An Enqueue that is sent after that must not make the entry again.
 	Left(ticket int64) bool
 }
 

@@ -4,11 +4,14 @@ import "github.com/quorumlock/redlock/quorum"
 
 // QueueReply is the decoded reply of queue.lua about a key and its queue.
 type QueueReply struct {
-	State   QueueState
-	Changes int64 // milliseconds after which the state may change, or Unknown, or Missed
-	Ahead   int64 // number of entries ahead of the sender's
-	Tail    int64 // the highest ticket in the queue
-	Fence   int64
+	State QueueState
+	// Changes is the number of milliseconds after which the State may change, or a code. The codes
+	// are Unknown and moreDead, which are negative, and Missed. Missed is also a valid time, so it
+	// is a code only if the State is not StateHeld; see Missed.
+	Changes int64
+	Ahead   int64 // number of waiters ahead of the sender
+	Tail    int64 // the highest ticket in the queue; 0: none
+	Fence   int64 // the highest token that the fence has seen; 0: none, or no fencing
 	Holder  int64 // a digest of the value that has the key; 0: none, or not reported
 }
 
@@ -20,21 +23,23 @@ const (
 	StateHeld QueueState = iota
 	// StateGranted: the sender has the key.
 	StateGranted
-	// StateFree: nobody has the key, and the sender is first in the queue.
+	// StateFree: nobody has the key, and the sender is the first waiter.
 	StateFree
 	// StateFenced: as StateFree, but the token that the sender proposes is too low.
 	StateFenced
-	// StateAhead: nobody has the key, and another entry is ahead of the sender's.
+	// StateAhead: nobody has the key, and another waiter is ahead of the sender.
 	StateAhead
 )
 
+// Values of QueueReply.Changes that are codes.
 const (
-	// Unknown is the Changes of a reply that does not know the time.
+	// Unknown: the key does not expire, so nothing tells when the state may change.
 	Unknown = -1
-	// moreDead is the Changes of a reply if more dead entries must be removed first.
+	// moreDead: the script has removed as many dead entries as one script may, and there are more.
 	moreDead = -2
-	// Missed is the Changes of a reply to an Enqueue that removed entries of waiters that were
-	// woken and did not come.
+	// Missed, unless the State is StateHeld: an Enqueue has removed waiters that were woken and
+	// missed their deadline. The state may change at once. In these states a time of 1 ms is
+	// replied as 2. With StateHeld a 1 is a time: the key expires in 1 ms.
 	Missed = 1
 )
 

@@ -24,17 +24,16 @@ const (
 	// batches of each lane take some 30 ms on loopback, and a link of 50 ms still allows
 	// 40,000 renewals a second.
 	//
-	// While a majority hangs, the renewals under way stay so until it answers, its
+	// While a majority hangs, these renewals stay under way until it answers, its
 	// connections break, or their locks end. Others could not be sent meanwhile: a lane has
 	// one batch under way, for all keys. A lower limit was measured on masters that are slow
-	// for lack of a processor: acquisitions did not get through more often, as such masters
-	// spend more on small batches.
+	// for lack of a processor. Acquisitions did not succeed more often, as many small batches
+	// cost such masters more than a few large ones.
 	maxRenewing = 2048
 )
 
-// Scheduler calls back when a task, which is a lock, has to end or to be renewed. Its
-// methods may be called concurrently and with the task's own lock held: they never call
-// back.
+// Scheduler calls back when a task, which is a lock, has to end or to be renewed. Its methods may
+// be called concurrently, and with the task's mutex held: only the goroutine calls back.
 type Scheduler[T any] struct {
 	clock   clock.Clock
 	expire  func(task T, now time.Time)

@@ -17,7 +17,7 @@ func (g *Guard) findDuplicate(s *Server) {
 	before := s.duplicateOf
 	s.duplicateOf = nil
 	defer func() {
-		// One step: others read the number without mu, and must not find a 0 in between.
+		// Eligibility reads the number without mu, so it must not be 0 for a moment.
 		switch {
 		case before == nil && s.duplicateOf != nil:
 			g.duplicates.Add(1)

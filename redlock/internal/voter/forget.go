@@ -14,9 +14,9 @@ import (
 // the address were remembered, the server would be quarantined unless it is the one that was
 // there before. That quarantine would be for the keys that the earlier server granted while it
 // was one of the Cluster's masters, and all of them have expired by now. A quarantine of the
-// earlier server itself has ended too: it began within granularity of its last reply. Whether
-// any server behind the node was known stays recorded in behind. So a promoted server does not
-// count at once because no other is remembered.
+// earlier server itself has ended too: it began within granularity of its last reply. Guard.known
+// still records that the node had a server. So a promoted server does not count at once because no
+// other is remembered.
 //
 // A server is kept while another node's server is its duplicate, until that one identifies
 // itself again.

@@ -28,7 +28,7 @@ import (
 // Why no second holder gets in: let a key have been granted, or extended, on a node at time g,
 // with a ttl of at most period, and let the node have lost it. The node's votes count again no
 // earlier than period after a time that is later than g: when the server started, or when it
-// took the other's place, both at the latest (Server.Met, Server.heed). By then the key would
+// took the other's place. Both are upper bounds (Server.Met, Server.heed). By then the key would
 // have expired on the server that lost it. A vote counts by the time when its command was sent,
 // and the server executed it no earlier. The time is measured by this client's clock, so the
 // margin for drift is added.
@@ -45,9 +45,9 @@ type Guard struct {
 
 	duplicates atomic.Int32 // number of servers that are duplicates
 
-	mu     sync.Mutex
-	nodes  [][]*Server // the servers behind each node; more than one behind a Cluster
-	behind []bool      // whether a server behind the node was ever known, forgotten or not
+	mu    sync.Mutex
+	nodes [][]*Server // the servers behind each node; more than one behind a Cluster
+	known []bool      // by node: a server behind it was ever known, forgotten or not
 }
 
 // Believed is how long an identity is believed, from when the server was asked for it. A
@@ -75,8 +75,8 @@ type Server struct {
 	Info
 	known        bool
 	disconnected bool      // its connection broke, and no other was made yet
-	started      time.Time // when it started, at the latest
-	changed      time.Time // when it took another's place, at the latest; zero: never, so far
+	started      time.Time // when it started, or later
+	changed      time.Time // when it took another's place, or later; zero: never, so far
 	void         record    // a record to ignore: its date is of an earlier stay, and too early
 	duplicateOf  *Server   // the same server behind another node, which has the vote
 	err          error     // why it did not identify itself when last asked; nil if it did
@@ -90,7 +90,7 @@ type Server struct {
 func NewGuard(clk clock.Clock, period time.Duration, drift clock.Drift, nodes int, log *asynclog.Log, onReplaced func(node int, addr string)) *Guard {
 	return &Guard{
 		clock: clk, period: period, drift: drift, log: log, onReplaced: onReplaced,
-		nodes: make([][]*Server, nodes), behind: make([]bool, nodes),
+		nodes: make([][]*Server, nodes), known: make([]bool, nodes),
 	}
 }
 
@@ -117,8 +117,8 @@ func (s *Server) Guard() *Guard { return s.guard }
 // Node returns the number of the node that s is behind.
 func (s *Server) Node() int { return s.node }
 
-// Met records what a server reported about itself, in reply to questions that were sent and
-// whose replies were read at these times. only reports that the server is no duplicate of
+// Met records what a server reported about itself, in reply to questions that were sent at one
+// time, and whose replies were read at another. only reports that the server is no duplicate of
 // another node's. write is the identity record to write to the node, or "".
 //
 // The server answered between sent and read. A bound that must not be too early, such as when a
@@ -132,7 +132,7 @@ func (s *Server) Met(now Info, sent, read time.Time) (only bool, write string) {
 	s.Info, s.known, s.disconnected, s.heard, s.err = now, true, false, read, nil
 
 	replaced := known && now.Follows(before.Identity) || !known && g.mayFollow(s.node, &now)
-	g.behind[s.node] = true
+	g.known[s.node] = true
 	if !known || before.Run != now.Run {
 		s.started = time.Time{}
 	}
@@ -161,7 +161,7 @@ func (s *Server) Replaced() { s.guard.onReplaced(s.node, s.addr) }
 // every client would wait for a quarantine when it starts.
 func (g *Guard) mayFollow(node int, now *Info) bool {
 	if now.now.IsZero() {
-		return now.promoted && g.behind[node]
+		return now.promoted && g.known[node]
 	}
 	_, dated := now.dated()
 	return !dated && (now.promoted || now.others())
@@ -187,8 +187,9 @@ func (s *Server) Eligibility(sent time.Time) error {
 	return s.eligibility(sent)
 }
 
-// Counts reports whether the votes of a node count now, as far as is known. For a Cluster it
-// reports true, as it does not know which of its servers has the key.
+// Counts reports whether the votes of a node count now, as far as is known. It reports true if no
+// server behind the node is known, or several, as with a Cluster: it does not know which of them
+// has the key.
 func (g *Guard) Counts(node int) bool {
 	if !g.On() {
 		return true

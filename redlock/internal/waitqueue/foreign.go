@@ -7,31 +7,31 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// foreign finds out whether the key is shared with clients of another library, which wake nobody
-// when they release it. A waiter that only reacts to wake-ups would starve beside them.
+// foreign finds out whether foreign clients use the key: those of another library, which wake
+// nobody when they release it. A waiter that only reacts to wake-ups would starve beside them.
 //
-// The sign: the first in the queue sees the key in the hands of one holder, and later of
-// another, and no node has woken it in between. A client of this library would have woken it.
-// The waiter then tries as often as a client that polls.
+// The sign: the first waiter sees the key in the hands of one holder, and later of another, and
+// no node has woken it in between. A client of this library would have woken it. The waiter then
+// tries as often as a client that polls.
 //
 // A lost message looks the same, and so does a lock that expired and was taken by a newcomer.
 // Polling costs commands and nothing else, so a mistake is harmless.
 type foreign struct {
-	first   bool      // nobody was ahead in the queue when a node answered last
+	first   bool      // the wait was the first waiter when a node answered last
 	holders []int64   // digests of the values that have had the key since the last wake-up
 	since   time.Time // when the first of those was seen
-	suspect time.Time // when the key was seen to have changed hands without a wake-up; zero: it was not
-	seen    time.Time // when a suspicion was last confirmed; zero: never
+	suspect time.Time // when the key seemed to have changed hands without a wake-up; zero: it did not
+	seen    time.Time // when such a suspicion was last confirmed; zero: never
 }
 
 const (
-	// onePicture is for how long answers may show nodes with different values of one moment, and
-	// how much longer than an answer a wake-up may take.
+	// onePicture is the time within which answers of different nodes may be about one moment. It
+	// is also how much later than an answer a wake-up may arrive.
 	onePicture = 200 * time.Millisecond
-	// foreignFor is for how long such clients are expected after the last sign of them. They
-	// may hold the key for long, and are seen only when they pass it on.
+	// foreignFor is for how long foreign clients are expected after the last sign of them. They
+	// may hold the key for long, and are noticed only when it changes hands.
 	foreignFor = time.Minute
-	// maxHolders bounds the memory. A picture with more values proves nothing.
+	// maxHolders bounds the memory. More values within onePicture prove nothing.
 	maxHolders = 16
 )
 
@@ -58,7 +58,7 @@ func (f *foreign) replied(q protocol.QueueReply, now time.Time) {
 // forget drops the suspicion: the waiter was woken, or is not first any more.
 func (f *foreign) forget() { f.holders, f.suspect = f.holders[:0], time.Time{} }
 
-// confirmed reports that a suspicion has become certain, as no wake-up has come in time.
+// confirmed reports, once, that no wake-up has come in time to remove a suspicion.
 func (f *foreign) confirmed(now time.Time) bool {
 	if f.suspect.IsZero() || now.Sub(f.suspect) < onePicture {
 		return false
@@ -67,7 +67,7 @@ func (f *foreign) confirmed(now time.Time) bool {
 	return true
 }
 
-// near reports whether such clients are expected.
-func (f *foreign) near(now time.Time) bool {
+// expected reports whether foreign clients may use the key.
+func (f *foreign) expected(now time.Time) bool {
 	return !f.seen.IsZero() && now.Sub(f.seen) < foreignFor
 }

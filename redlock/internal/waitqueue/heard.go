@@ -12,7 +12,7 @@ import (
 
 // Replied takes a node's reply to a try, or to a request for an entry, that had this ticket.
 func (w *Wait) Replied(now time.Time, node int, ticket int64, q protocol.QueueReply) {
-	behind := q.Tail > 0 && w.waits.tickets.behind(q.Tail, now)
+	clockBehind := q.Tail > 0 && w.waits.tickets.follow(q.Tail, now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := &w.nodes[node]
@@ -20,7 +20,7 @@ func (w *Wait) Replied(now time.Time, node int, ticket int64, q protocol.QueueRe
 	if node == w.look.node {
 		w.look.pending = false
 	}
-	if w.gaveUp(ticket) {
+	if w.outdated(ticket) {
 		return
 	}
 	wasQueued := w.queuedOnMajority()
@@ -36,34 +36,37 @@ func (w *Wait) Replied(now time.Time, node int, ticket int64, q protocol.QueueRe
 	}
 	switch {
 	case q.Changes == protocol.Missed && q.State != protocol.StateHeld:
-		// The other nodes have not been asked yet, and wait for the same entries. An immediate
-		// try has all nodes go on together. Otherwise each dead waiter costs a second on this
-		// node, and then another second on the others.
+		// This node has removed waiters that are probably dead. The other nodes have not been
+		// asked yet, and still wait for them. A try at once makes all nodes go on together.
+		// Otherwise each dead waiter costs a second on this node, and then another second on
+		// the others.
 		w.tryBy(now)
 	case q.State == protocol.StateAhead && !n.freeAt.IsZero():
 		w.tryBy(n.freeAt)
 	}
 	// A waiter whose ticket is above our clock would, by our clock, have come after us. A wait
 	// that is already queued does not step behind a waiter whose clock is ahead.
-	if behind && !wasQueued && q.Tail > w.ticket && w.raises < maxRaises {
+	if clockBehind && !wasQueued && q.Tail > w.ticket && w.raises < maxRaises {
 		w.raiseIt = true
 	}
 	w.signal()
 }
 
-// patience returns how much longer than for the key's expiry a waiter that is not first waits
-// before it looks: as long as a node gives the waiter that it has woken, and a little more in
-// the order of the queue. The time that a woken waiter has left is in the reply already.
+// patience returns how much longer than QueueReply.Changes a waiter that is not first waits before
+// it tries. Each waiter ahead adds a little, so that they try in the order of the queue. If the
+// reply is about the holder's key, the first waiter also gets as long as a node waits for a
+// waiter that it has woken. If it is about a woken waiter, that time is in Changes already.
 func patience(q protocol.QueueReply) time.Duration {
-	behind := time.Duration(min(q.Ahead, 100)) * inOrder
+	extra := time.Duration(min(q.Ahead, 100)) * inOrder
 	if q.State == protocol.StateHeld && q.Ahead > 0 {
-		behind += wakeGrace
+		extra += wakeGrace
 	}
-	return behind
+	return extra
 }
 
-// tryBy has the wait try at t, when a woken waiter that is ahead on one node has missed its
-// deadline there: it may be dead, and then it is dead on all nodes. The caller holds mu.
+// tryBy makes the wait try at t at the latest, when a woken waiter that is ahead on one node has
+// missed its deadline there: it may be dead, and then it is dead on all nodes. The caller holds
+// mu.
 func (w *Wait) tryBy(t time.Time) {
 	for i := range w.nodes {
 		if n := &w.nodes[i]; !n.woken && (n.freeAt.IsZero() || n.freeAt.After(t)) {
@@ -72,23 +75,23 @@ func (w *Wait) tryBy(t time.Time) {
 	}
 }
 
-// Woken takes a node's message that the key is ours to take. known is false if the node ought
-// to be told that the entry was given up. late reports that the wait was won with other nodes;
-// the lock can grow to this one.
+// Woken takes a node's message that the key is free for the wait. known is false if the node ought
+// to be told that the entry was given up. late reports that the caller has won the lock with
+// other nodes, and the lock can grow to this one.
 func (w *Wait) Woken(now time.Time, node int, ticket int64) (known, late bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gaveUp(ticket) || w.ended(now) {
+	if w.outdated(ticket) || w.forgettable(now) {
 		return false, false
 	}
-	w.foreign.forget() // a client that wakes us has released the key
+	w.foreign.forget() // a client of this library has released the key
 	w.nodes[node].woken = true
 	w.signal()
 	return true, w.phase == won
 }
 
-// Second takes a node's message that it has woken the waiter ahead of us. The wait looks when
-// that waiter's time is over: it may be dead, and nobody else may come.
+// Second takes a node's message that it has woken the first waiter, and that this one is second.
+// The wait looks after the first one's deadline: it may be dead, and no message would say so.
 func (w *Wait) Second(now time.Time, ticket int64) {
 	at := now.Add(wakeGrace + inOrder)
 	w.mu.Lock()
@@ -130,7 +133,7 @@ func (w *Wait) NoQueue(node int) {
 func (w *Wait) Unanswered(now time.Time, kind protocol.Kind, ticket int64, votes []quorum.Ballot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gaveUp(ticket) {
+	if w.outdated(ticket) {
 		return
 	}
 	for _, v := range votes {
@@ -139,7 +142,7 @@ func (w *Wait) Unanswered(now time.Time, kind protocol.Kind, ticket int64, votes
 		}
 		n := &w.nodes[v.Node]
 		sent := !errors.Is(v.Err, quorum.ErrNotSent)
-		// A look that its lane could not send in time has shown nothing either.
+		// An Enqueue that its lane could not send in time has shown nothing either.
 		silent := sent || kind == protocol.Enqueue
 		n.silent = n.silent || silent
 		if w.look.pending && v.Node == w.look.node && silent {

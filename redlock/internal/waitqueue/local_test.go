@@ -29,7 +29,7 @@ func TestLocalQueueIsFirstComeFirstServed(t *testing.T) {
 	assert.True(t, isFirst(a))
 	assert.True(t, isFirst(l.Join("another key")))
 
-	var of Holder[int]
+	var of LocalLock[int]
 	a.Hold(&of)
 	assert.False(t, isFirst(b), "a caller has the lock")
 	l.Pass(&of)
@@ -47,7 +47,7 @@ func TestLocalQueueIsFirstComeFirstServed(t *testing.T) {
 func TestLocalQueueGoesOnAfterALockThatWasOverAtOnce(t *testing.T) {
 	l := NewLocal[int]()
 	a, b := l.Join("key"), l.Join("key")
-	var of Holder[int]
+	var of LocalLock[int]
 	l.Pass(&of)
 	a.Hold(&of)
 	assert.True(t, isFirst(b))
@@ -73,7 +73,7 @@ func TestLocalQueueRemembersWhyItsCallersWait(t *testing.T) {
 	a.Failed(failure)
 	b := l.Join("key")
 	assert.Equal(t, failure, b.Reason())
-	var of Holder[int]
+	var of LocalLock[int]
 	a.Hold(&of)
 	assert.Equal(t, errs.Held, b.Reason(), "a caller has the lock")
 	l.Pass(&of)

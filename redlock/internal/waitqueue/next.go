@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// A wait looks by itself after firstLook, and then after pauses that double up to lastLook.
+	// A wait looks at a node after firstLook, and then after pauses that double up to lastLook.
 	// A thousand waits for keys that are held for long then cost less than a hundred commands a
 	// second (docs/benchmarks.md).
 	firstLook = time.Second
@@ -14,8 +14,8 @@ const (
 	// fullLook is how often each node is looked at, at least: twice in the three minutes for
 	// which a node keeps an entry.
 	fullLook = 75 * time.Second
-	// wakeGrace is how long a node waits for a waiter that it has woken (wake.lua). Waiters that
-	// look after that are inOrder apart.
+	// wakeGrace is how long a node waits for a waiter that it has woken (wake.lua). The waiters
+	// behind it try after that, inOrder apart.
 	wakeGrace = time.Second
 	inOrder   = 10 * time.Millisecond
 	// retryAfter is the pause after a node that was asked for an entry did not answer.
@@ -27,29 +27,29 @@ const (
 	askOthers = 200 * time.Millisecond
 )
 
-// Action is what a wait does next.
+// Action is the kind of a Step.
 type Action uint8
 
 const (
 	Sleep   Action = iota // until Step.At, or until Changed has a signal
-	Try                   // to take the key, on all nodes
-	Enqueue               // ask some nodes for a queue entry
-	Probe                 // ask whether a majority answers, which takes nothing
+	Try                   // take the key, on all nodes
+	Enqueue               // ask some nodes for a queue entry, and so what they know of the key
+	Probe                 // ask all nodes, without taking anything, whether a majority answers
 )
 
 // Step is what a wait does next.
 type Step struct {
 	Do       Action
-	At       time.Time // of a Sleep: when it ends
-	Nodes    []bool    // of an Enqueue: which nodes are asked
-	Prompted bool      // of a Try: a majority has woken the wait
+	At       time.Time // when a Sleep ends
+	Nodes    []bool    // the nodes that an Enqueue asks
+	Prompted bool      // a majority has woken the wait, so it tries
 }
 
 // Situation is the input of Next besides the replies and messages of the nodes.
 type Situation struct {
 	CanWake        func(node int) bool // whether the node's wake-ups arrive
 	Counts         func(node int) bool // whether the node's vote counts
-	QuarantineEnds time.Time           // when Counts changes next; zero: never
+	QuarantineEnds time.Time           // when the next quarantine ends, and Counts changes; zero: none
 }
 
 // Next returns the next step, and assumes that the caller takes it. If nothing is due, the step
@@ -64,14 +64,14 @@ func (w *Wait) Next(now time.Time, s Situation) Step {
 		return w.nextOutside(now)
 	}
 	if w.foreign.confirmed(now) {
-		w.waits.foreign.Note(w.nodeKey, now)
+		w.waits.foreignKeys.Note(w.nodeKey, now)
 	}
 	if w.raiseIt {
 		return w.raise(now)
 	}
 	c := w.count(now, s)
-	if c.free != w.free {
-		w.free, w.freeSince = c.free, now
+	if c.wokenBy != w.wokenBy {
+		w.wokenBy, w.wokenSince = c.wokenBy, now
 	}
 	due := w.earliest(now, s, c)
 	switch {
@@ -80,11 +80,11 @@ func (w *Wait) Next(now time.Time, s Situation) Step {
 	case due.Do == Try:
 		w.quarantineEnds = time.Time{}
 		w.startTry()
-		return Step{Do: Try, Prompted: c.free >= w.majority()}
+		return Step{Do: Try, Prompted: c.wokenBy >= w.majority()}
 	case due.Do == Enqueue && due.Nodes == nil:
 		return Step{Do: Enqueue, Nodes: w.startLook(now)}
 	case due.Do == Enqueue:
-		w.freeSince = time.Time{}
+		w.wokenSince = time.Time{}
 		w.request(due.Nodes)
 	}
 	return due
@@ -102,12 +102,12 @@ func (w *Wait) nextOutside(now time.Time) Step {
 	return Step{Do: Probe}
 }
 
-// raise takes a higher ticket: our clock is slow, so waiters that came earlier have higher tickets
-// than ours.
+// raise takes a higher ticket: our clock is behind, so waiters that came earlier have higher
+// tickets than ours.
 func (w *Wait) raise(now time.Time) Step {
 	w.raiseIt = false
 	w.raises++
-	w.ticket = w.waits.tickets.next(now)
+	w.ticket = w.waits.tickets.draw(now)
 	all := slices.Repeat([]bool{true}, len(w.nodes))
 	w.request(all)
 	return Step{Do: Enqueue, Nodes: all}
@@ -115,8 +115,8 @@ func (w *Wait) raise(now time.Time) Step {
 
 // counts is a summary of the nodes.
 type counts struct {
-	canWake  int       // nodes that can wake us, and have a queue
-	free     int       // nodes that have woken us, and whose vote counts
+	canWake  int       // nodes that can wake us, and let us queue
+	wokenBy  int       // nodes that have woken us, and whose vote counts
 	notWoken []bool    // nodes that have not woken us
 	noEntry  []bool    // nodes whose entry is absent, and may be asked for now
 	entryAt  time.Time // the earliest time to ask for an absent entry
@@ -128,7 +128,7 @@ func (w *Wait) count(now time.Time, s Situation) counts {
 	for i, n := range w.nodes {
 		c.notWoken[i] = !n.woken
 		if n.woken && s.Counts(i) {
-			c.free++
+			c.wokenBy++
 		}
 		if n.noQueue || !s.CanWake(i) {
 			continue
@@ -144,55 +144,69 @@ func (w *Wait) count(now time.Time, s Situation) counts {
 	return c
 }
 
-// earliest returns what is due first, and when. An Enqueue without nodes is a look.
+// earliest returns the step that is due first, and since or from when. An Enqueue without nodes is
+// a look. Of steps for the same time the one considered first is returned.
 func (w *Wait) earliest(now time.Time, s Situation, c counts) Step {
 	need := w.majority()
-	first := Step{Do: Enqueue, At: w.look.at}
+	// Whatever messages are lost, the wait looks now and then.
+	due := Step{Do: Enqueue, At: w.look.at}
 	consider := func(do Action, at time.Time, nodes []bool) {
-		if at.Before(first.At) {
-			first = Step{Do: do, At: at, Nodes: nodes}
+		if at.Before(due.At) {
+			due = Step{Do: do, At: at, Nodes: nodes}
 		}
 	}
-	if c.free >= need {
+	// A majority has woken the wait: it tries at once, or after a pause if other clients were
+	// quicker several times.
+	if c.wokenBy >= need {
 		consider(Try, w.notBefore, nil)
 	}
+	// The key seems to have changed hands without a wake-up. If none has come by then, Next
+	// takes that for the work of foreign clients.
 	if !w.foreign.suspect.IsZero() {
 		consider(Sleep, w.foreign.suspect.Add(onePicture), nil)
 	}
-	if w.foreign.near(now) && w.foreign.first {
+	// Foreign clients wake nobody, so the first waiter polls beside them.
+	if w.foreign.expected(now) && w.foreign.first {
 		consider(Try, w.poll, nil)
 	}
 	if c.canWake < need {
+		// No majority can wake the wait, so it polls. It also tries when one more vote counts.
 		consider(Try, w.poll, nil)
 		if !w.quarantineEnds.IsZero() {
 			consider(Try, w.quarantineEnds, nil)
 		}
 	} else if !s.QuarantineEnds.IsZero() {
+		// The node whose quarantine ends may have woken the wait: Next counts it then.
 		consider(Sleep, s.QuarantineEnds, nil)
 	}
+	// The holder's key expires, or a woken waiter ahead misses its deadline, on a majority. That
+	// sends no message.
 	if at := w.majorityFreeAt(s.Counts); !at.IsZero() {
 		consider(Try, at, nil)
 	}
+	// Nodes that could wake the wait do not have its entry.
 	if c.lacking {
 		consider(Enqueue, c.entryAt, c.noEntry)
 	}
-	if 0 < c.free && c.free < need && !w.freeSince.IsZero() {
-		consider(Enqueue, w.freeSince.Add(min(w.waits.NodeTimeout, askOthers)), c.notWoken)
+	// A minority has woken the wait. The messages of the others may be lost.
+	if 0 < c.wokenBy && c.wokenBy < need && !w.wokenSince.IsZero() {
+		consider(Enqueue, w.wokenSince.Add(min(w.waits.NodeTimeout, askOthers)), c.notWoken)
 	}
-	return first
+	return due
 }
 
-// startTry records a try: it uses up the wake-ups, and asks each node for an entry if it refuses.
+// startTry records a try. It uses up the wake-ups, and also asks each node for an entry: a node
+// that refuses adds it.
 func (w *Wait) startTry() {
-	w.free, w.freeSince = 0, time.Time{}
+	w.wokenBy, w.wokenSince = 0, time.Time{}
 	for i := range w.nodes {
 		n := &w.nodes[i]
 		n.entry, n.woken, n.freeAt = n.entry.request(), false, time.Time{}
 	}
 }
 
-// startLook chooses the nodes to look at: the next one that answered its last question. Silent
-// nodes before it are asked too, as they may answer again.
+// startLook chooses the nodes to look at: the next one that answered its last question, and the
+// silent ones before it, as they may answer again.
 func (w *Wait) startLook(now time.Time) []bool {
 	nodes := make([]bool, len(w.nodes))
 	for range nodes {
@@ -204,8 +218,8 @@ func (w *Wait) startLook(now time.Time) []bool {
 	}
 	w.look.pending = true
 	w.look.pause = min(2*w.look.pause, lastLook, fullLook/time.Duration(len(nodes)))
-	if w.foreign.near(now) {
-		w.look.pause = firstLook // no message comes when we are the first
+	if w.foreign.expected(now) {
+		w.look.pause = firstLook // no message comes when we have become the first waiter
 	}
 	w.look.at = now.Add(w.look.pause)
 	w.request(nodes)
@@ -213,8 +227,9 @@ func (w *Wait) startLook(now time.Time) []bool {
 }
 
 // majorityFreeAt returns when, by the replies of the nodes, a majority of them has neither a
-// key of another client nor a waiter ahead that may still come. It returns zero if that is
-// unknown, or if a majority is free already.
+// key of another client nor a waiter ahead that may still come. A node that has woken the wait is
+// free already. The result is zero if the time is unknown, or if such a majority has woken the
+// wait.
 func (w *Wait) majorityFreeAt(countsVote func(node int) bool) time.Time {
 	var at []time.Time
 	for i, n := range w.nodes {

@@ -181,8 +181,8 @@ func TestMessagesForAnEntryThatWasGivenUp(t *testing.T) {
 	known, late = w.Woken(now, 3, w.Ticket())
 	assert.True(t, known, "it crossed with the end")
 	assert.False(t, late)
-	assert.False(t, w.Over(now))
+	assert.False(t, w.Forgettable(now))
 	known, _ = w.Woken(in(crossing), 3, w.Ticket())
 	assert.False(t, known)
-	assert.True(t, w.Over(in(crossing)))
+	assert.True(t, w.Forgettable(in(crossing)))
 }

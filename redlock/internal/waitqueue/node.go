@@ -10,8 +10,8 @@ type node struct {
 	entry   entry
 	retryAt time.Time // when an absent entry may be asked for; zero: at once
 
-	woken  bool      // the node has reported since the last try that the key is ours to take
-	freeAt time.Time // when the key may become free, at the latest; zero: unknown
+	woken  bool      // the node has said since the last try that the key is free for us
+	freeAt time.Time // when the key may become free for us there; zero: unknown
 }
 
 // entry is the state of the wait's queue entry on a node.
@@ -36,7 +36,7 @@ func (e entry) present() bool { return e == inQueue || e == refreshing }
 // pending reports that a question for the entry has no answer yet.
 func (e entry) pending() bool { return e == requested || e == requestedUnheard || e == refreshing }
 
-// request is the state after the node was asked for the entry.
+// request returns the state after the node was asked for the entry.
 func (e entry) request() entry {
 	switch e {
 	case absent:
@@ -47,8 +47,8 @@ func (e entry) request() entry {
 	return e
 }
 
-// answered is the state after an answer of the node; granted reports that it gave the key, which
-// removes the entry.
+// answered returns the state after an answer of the node. granted says that the node has given us
+// the key, which removes the entry.
 func (e entry) answered(granted bool) entry {
 	if granted || e == requestedUnheard {
 		return absent
@@ -56,7 +56,7 @@ func (e entry) answered(granted bool) entry {
 	return inQueue
 }
 
-// unanswered is the state after a question that failed.
+// unanswered returns the state after a question that failed.
 func (e entry) unanswered() entry {
 	if e == refreshing {
 		return inQueue
@@ -64,8 +64,8 @@ func (e entry) unanswered() entry {
 	return absent
 }
 
-// subscribed is the state after the node can wake us again, and may have dropped the entry
-// before.
+// subscribed returns the state once the node can wake us, after it could not, and may have dropped
+// the entry.
 func (e entry) subscribed() entry {
 	if e.pending() {
 		return requestedUnheard
@@ -73,7 +73,7 @@ func (e entry) subscribed() entry {
 	return absent
 }
 
-// unsubscribed is the state after the node cannot wake us any more.
+// unsubscribed returns the state once the node can no longer wake us.
 func (e entry) unsubscribed() entry {
 	switch e {
 	case inQueue:

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// RecentKeys remembers keys and when each was last noted. It serves two purposes: keys that
-// clients of other libraries use, and keys that the client's own release has just handed to a
-// waiter, which the client must not take again before that waiter comes.
+// RecentKeys remembers keys and when each was last noted. There are two kinds of it. One holds the
+// keys that foreign clients use. The other holds hand-offs: keys whose release by this client has
+// just woken a waiter. The client must not take those again before that waiter comes.
 type RecentKeys struct {
 	mu   sync.Mutex
 	keys map[string]time.Time
 }
 
-// maxRecent bounds the memory. A key that is forgotten costs a waiter a turn, or a second or two.
+// maxRecent bounds the memory. To forget a hand-off may cost the woken waiter its turn. To forget
+// a foreign key costs a wait the second or two until it notices those clients itself.
 const maxRecent = 1 << 12
 
 // Note remembers a key. If there are too many, it forgets all others.

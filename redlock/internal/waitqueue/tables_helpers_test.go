@@ -84,7 +84,7 @@ func set(t *testing.T, w *Wait, s *Situation, text string) {
 		return func(node int) bool { return !strings.Contains(","+value+",", ","+strconv.Itoa(node)+",") }
 	}
 	switch what {
-	case "unheard":
+	case "unsubscribed":
 		s.CanWake = but()
 	case "uncounted":
 		s.Counts = but()
@@ -94,9 +94,9 @@ func set(t *testing.T, w *Wait, s *Situation, text string) {
 		w.quarantineEnds = parseTime(t, value)
 	case "woken":
 		n, since, ok := strings.Cut(value, "@")
-		w.free, _ = strconv.Atoi(n)
+		w.wokenBy, _ = strconv.Atoi(n)
 		if ok {
-			w.freeSince = parseTime(t, since)
+			w.wokenSince = parseTime(t, since)
 		}
 	case "notbefore":
 		w.notBefore = parseTime(t, value)

@@ -16,23 +16,23 @@ import (
 // leaves decades of numbers above it:
 //
 //   - The client's own clock counts if it shows a time between the years 1973 and 2112.
-//     Otherwise tickets start with the lowest. That overtakes once; from the first answer on
-//     the clock follows the others.
+//     Otherwise tickets start with minTicket. The client overtakes the others once: from the
+//     first answer on the clock follows theirs.
 //   - The clock follows a ticket up to mostFollowed, in the year 2184. That is 71 years above any
 //     clock that counts, and 71 years below maxTicket, where the order ends.
-//   - Once started the clock runs by differences of time, which are monotonic: that the client's
-//     clock is set adds nothing. Otherwise clients that boot in 1970, follow the others and are
-//     then set right would move the tickets of all by 50 years each time.
+//   - Once started the clock runs by differences of time, which are monotonic, so to set the
+//     client's clock does not move it. Otherwise clients that boot in 1970, follow the others and
+//     are then set right would move the tickets of all by 50 years each time.
 //
-// Other scores in the sorted set are no tickets. Those below minTicket are taken for deadlines,
-// and no queue entry is found by one. A fraction counts as the number below it; the answer to
-// the next try shows that it is not above us. Scores above mostFollowed, and infinity, are
-// behind everybody, and a node does not report them. Redis stores no NaN.
+// Somebody may write other scores into the sorted set. A node takes those below minTicket for
+// deadlines, and finds no waiter by them. A fraction is reported as the number below it; the
+// answer to the next try shows that it is not above us. Scores above mostFollowed, and infinity,
+// are behind all waiters, and a node does not report them. Redis stores no NaN.
 type tickets struct {
 	mu     sync.Mutex
 	origin time.Time // when base was the time
 	base   int64     // microseconds; zero: not started
-	last   int64
+	last   int64     // the ticket that was drawn last
 }
 
 const (
@@ -42,8 +42,8 @@ const (
 	mostFollowed = 1<<52 + 1<<51       // of another client's ticket; see queue.lua
 )
 
-// next returns a ticket above all earlier ones.
-func (t *tickets) next(now time.Time) int64 {
+// draw returns a ticket above all earlier ones.
+func (t *tickets) draw(now time.Time) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = min(max(t.clock(now), t.last+1), maxTicket)
@@ -61,9 +61,9 @@ func (t *tickets) clock(now time.Time) int64 {
 	return t.base + now.Sub(t.origin).Microseconds()
 }
 
-// behind takes another client's ticket, and reports whether that client's clock is ahead of
-// ours. If so the clock follows it.
-func (t *tickets) behind(ticket int64, now time.Time) bool {
+// follow takes another client's ticket. If that client's clock is ahead of ours, follow moves ours
+// past it, and returns true.
+func (t *tickets) follow(ticket int64, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ours := t.clock(now)

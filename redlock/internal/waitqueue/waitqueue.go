@@ -25,8 +25,8 @@ type Config struct {
 // Waits makes the waits of a Redlock.
 type Waits struct {
 	Config
-	tickets tickets
-	foreign RecentKeys // keys that clients of other libraries were seen to use
+	tickets     tickets
+	foreignKeys RecentKeys // keys that clients of other libraries were seen to use
 }
 
 // New returns a Waits without any wait.
@@ -34,35 +34,36 @@ func New(cfg Config) *Waits { return &Waits{Config: cfg} }
 
 // Wait is the wait of all callers of one Redlock for one key.
 //
-// Any message or node can be lost, so no step depends on one: a wait that lasts looks at
-// the nodes by itself, and the first in the queue tries when the holder's key expires. Each
-// message may be sent twice. A lost message delays a waiter, and never strands it.
+// Any message or node can be lost, so no step depends on one: a wait that lasts looks at the
+// nodes without a message, and the first waiter tries when the holder's key expires. A message
+// may also come twice. A lost message delays a waiter, and never strands it.
 type Wait struct {
 	waits   *Waits
 	nodeKey string
 	changed chan struct{} // holds one signal: Next may return something else now
 
-	mu    sync.Mutex
-	phase phase
-	told  time.Time // when all nodes were told that the wait is over; zero: not yet
+	mu      sync.Mutex
+	phase   phase
+	endedAt time.Time // when the nodes began to be told that the wait is over; zero: not yet
 
 	ticket  int64 // of the queue entries, the same on all nodes
-	lowest  int64 // the ticket before it was raised
-	raises  int   // how often it was raised
+	lowest  int64 // the ticket before it was raised; messages for it still concern the wait
+	raises  int   // how often the ticket was raised
 	raiseIt bool  // the ticket has to be raised
 
-	tries     int       // in vain, one after the other
-	noQuorum  int       // turns in a row that found no majority in time
-	notBefore time.Time // of the next try, if a majority is free
-	poll      time.Time // of the next try if nobody can wake us, or of the next probe while outside
+	attempts  int       // tries and probes so far, all in vain: the pauses grow with it
+	noQuorum  int       // tries in a row that found no majority in time
+	notBefore time.Time // earliest time of the next try, even if a majority has woken the wait
+	poll      time.Time // of the next try or probe that needs no wake-up
 	foreign   foreign   // signs of clients that wake nobody
 	look      look
-	// quarantineEnds is when a node's vote counts again, which is worth a try; zero: never.
+	// quarantineEnds is when a node's vote counts again; zero: unknown. It stays in the past until
+	// a try or a probe was made after it.
 	quarantineEnds time.Time
-	// undelivered is until when the operation is repeated that gives back what a try took.
-	undelivered time.Time
-	free        int       // nodes that were free, and whose votes count, at the last Next
-	freeSince   time.Time // when that number last changed; zero once the others were asked
+	// givesBackUntil is how long the operation that gives back what a try took is repeated.
+	givesBackUntil time.Time
+	wokenBy        int       // at the last Next: nodes that had woken us, and whose votes counted
+	wokenSince     time.Time // when that number last changed; zero once the others were asked
 
 	nodes []node
 }
@@ -74,10 +75,11 @@ const (
 	// queued: the wait has, or asks for, an entry in the key's queue on every node that can
 	// wake it. It tries to take the key when a majority has woken it.
 	queued phase = iota
-	// outside: the last turn found no majority in time, so the wait has no entry and takes
-	// nothing. An entry would hold up the other waiters at each of its turns: it would be woken
-	// first, take the key where it can, and give it back in vain. The wait asks the nodes from
-	// time to time, and queues again, with a new ticket, once a majority has answered.
+	// outside: the last try, or the first attempt, found no majority in time. So the wait has no
+	// entry and takes nothing. With an entry it would hold up the other waiters at each of its
+	// turns: it would be woken first, take the key where it can, and give it back in vain. The
+	// wait probes the nodes from time to time, and queues again, with a new ticket, once a
+	// majority has answered.
 	outside
 	// won: the caller has the lock. Entries may remain on nodes that the lock can grow to.
 	won
@@ -101,13 +103,13 @@ func (ws *Waits) Begin(nodeKey string, now time.Time) *Wait {
 		look:  look{node: int(ws.Random(time.Duration(ws.Nodes))), pause: firstLook, at: now.Add(firstLook)},
 	}
 	w.takeTicket(now)
-	w.foreign.seen = ws.foreign.seen(nodeKey, now)
+	w.foreign.seen = ws.foreignKeys.seen(nodeKey, now)
 	return w
 }
 
 // takeTicket starts with a new ticket. The caller holds mu, or is the only one that has w.
 func (w *Wait) takeTicket(now time.Time) {
-	w.ticket = w.waits.tickets.next(now)
+	w.ticket = w.waits.tickets.draw(now)
 	w.lowest, w.raises, w.raiseIt = w.ticket, 0, false
 }
 
@@ -129,12 +131,12 @@ func (w *Wait) Ticket() int64 {
 	return w.ticket
 }
 
-// BeginOutside has a new wait begin outside of the queue, as the first attempt, before it had
-// a turn, found no majority.
+// BeginOutside makes a new wait begin outside of the queue, as the first attempt found no majority
+// in time.
 func (w *Wait) BeginOutside(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.phase, w.tries = outside, 1
+	w.phase, w.attempts = outside, 1
 	w.poll = now.Add(w.waits.backoff(1))
 }
 
@@ -145,28 +147,28 @@ func (w *Wait) BeginOutside(now time.Time) {
 func (w *Wait) Tried(now time.Time, held, prompted bool, warmUp time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tries++
-	pause := w.waits.backoff(w.tries)
+	w.attempts++
+	pause := w.waits.backoff(w.attempts)
 	if !held {
 		w.stepOut(now, pause)
 		return
 	}
 	w.noQuorum = 0
 	w.notBefore = time.Time{}
-	if w.tries > 2 { // other clients are quicker; but never as fast as nodes answer
+	if w.attempts > 2 { // other clients are quicker; but never as fast as nodes answer
 		w.notBefore = now.Add(min(pause, firstPause))
 	}
-	if prompted { // another client was quicker; it may be one that does not wake us
+	if prompted { // another client was quicker; it may be a foreign one, which wakes nobody
 		w.look.pause, w.look.at = firstLook, now.Add(firstLook)
 	}
 	w.poll = now.Add(max(pause, warmUp))
 }
 
-// stepOut makes the wait stay outside of the queue until a majority answers, after a turn that
-// found none in time. The first such turn may be an accident. After each further one in a row
-// the wait stays out for twice as long, as its turns hold up the others for about a NodeTimeout
-// each. The operation that gave the try back has also removed the queue entries. The caller
-// holds mu.
+// stepOut makes the wait stay outside of the queue until a majority answers, after a try that
+// found none in time. The first such try may be an accident. After each further one in a row the
+// wait stays outside for twice as long, as each such turn holds up the other waiters for about a
+// NodeTimeout. The operation that gives back what the try took also removes the queue entries.
+// The caller holds mu.
 func (w *Wait) stepOut(now time.Time, pause time.Duration) {
 	w.phase = outside
 	w.poll = now.Add(pause)
@@ -181,14 +183,14 @@ func (w *Wait) stepOut(now time.Time, pause time.Duration) {
 func (w *Wait) Probed(now time.Time, majority bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tries++
-	w.poll = now.Add(w.waits.backoff(w.tries))
+	w.attempts++
+	w.poll = now.Add(w.waits.backoff(w.attempts))
 	if !majority {
 		return
 	}
 	w.phase = queued
 	w.takeTicket(now)
-	w.free, w.freeSince, w.notBefore = 0, time.Time{}, time.Time{}
+	w.wokenBy, w.wokenSince, w.notBefore = 0, time.Time{}, time.Time{}
 	w.look.pause, w.look.at = firstLook, now.Add(firstLook)
 	for i, n := range w.nodes {
 		w.nodes[i] = node{silent: n.silent, noQueue: n.noQueue}
@@ -197,23 +199,24 @@ func (w *Wait) Probed(now time.Time, majority bool) {
 
 // GivesBack reports an operation that gives back what a try took. The operation is repeated
 // until the given time, and asks the nodes of each list for a queue entry.
-func (w *Wait) GivesBack(until time.Time, entries ...[]bool) {
+func (w *Wait) GivesBack(until time.Time, asked ...[]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, nodes := range entries {
+	for _, nodes := range asked {
 		w.request(nodes)
 	}
-	w.undelivered = until
+	w.givesBackUntil = until
 }
 
-// LeaveUntil returns the time until which the end of the wait is repeated to a node that does
-// not answer. A node that is not reached removes the entry when its turn comes.
+// LeaveUntil returns the time until which the removal of the queue entries is repeated to a node
+// that does not answer. A node that is not reached by then wakes the entry in its order, and
+// removes it as nobody comes.
 func (w *Wait) LeaveUntil(now time.Time) time.Time {
 	until := now.Add(max(w.waits.NodeTimeout, LeaveFor))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.undelivered.After(until) {
-		return w.undelivered // behind an operation that may make an entry
+	if w.givesBackUntil.After(until) {
+		return w.givesBackUntil // that operation may make an entry, and the removal must follow it
 	}
 	return until
 }
@@ -221,10 +224,10 @@ func (w *Wait) LeaveUntil(now time.Time) time.Time {
 // LeaveFor is how long the removal of a queue entry is repeated to a node that does not answer.
 const LeaveFor = 10 * time.Second
 
-// Won ends the wait, as the caller has the lock. It returns the nodes whose wake-up was not
-// used: they refused the lock, since the release that woke us is still on its way there. Their
-// queue entries remain until the lock grows to these nodes, or is released. The nodes that
-// granted the lock have removed the entry. The result is nil if there are no such nodes.
+// Won records that the caller has the lock. It returns the nodes that have the wait's entry and
+// have woken it, but whose wake-up came too late for the try that won. Their queue entries
+// remain until the lock grows to these nodes, or is released. The nodes that granted the lock
+// have removed the entry. The result is nil if there are no late nodes.
 func (w *Wait) Won() (late []bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,38 +243,41 @@ func (w *Wait) Won() (late []bool) {
 	return late
 }
 
-// End records that all nodes are being told that the wait is over.
+// End records that the wait is over, and that the nodes are being told so.
 func (w *Wait) End(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.phase, w.told = over, now
+	w.phase, w.endedAt = over, now
 }
 
-// crossing is how long after the end of a wait a message may arrive that its node sent before
-// the node knew. A later message shows that the node does not know.
+// crossing is how long after End a message for the wait may arrive from a node that had not yet
+// been told of the end when it sent the message. A later one shows that the node was not told.
 const crossing = time.Second
 
-// Over reports that no message for the wait can arrive any more.
-func (w *Wait) Over(now time.Time) bool {
+// Forgettable reports that the wait is over for so long that it need not recognise messages any
+// more.
+func (w *Wait) Forgettable(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ended(now)
+	return w.forgettable(now)
 }
 
-// ended is Over; the caller holds mu.
-func (w *Wait) ended(now time.Time) bool { return !w.told.IsZero() && now.Sub(w.told) >= crossing }
+// forgettable is Forgettable; the caller holds mu.
+func (w *Wait) forgettable(now time.Time) bool {
+	return !w.endedAt.IsZero() && now.Sub(w.endedAt) >= crossing
+}
 
-// Left reports that the nodes have been, or are being, told that the entry with this ticket is
-// given up.
+// Left reports that the wait has given up its entry with this ticket: the nodes have been, or are
+// being, told so.
 func (w *Wait) Left(ticket int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.told.IsZero() || w.gaveUp(ticket)
+	return !w.endedAt.IsZero() || w.outdated(ticket)
 }
 
-// gaveUp reports that the wait has given up its entry with this ticket, or will not have one.
-// The caller holds mu.
-func (w *Wait) gaveUp(ticket int64) bool { return w.phase == outside || ticket < w.lowest }
+// outdated reports that the wait stepped out of the queue since it had this ticket. The caller
+// holds mu.
+func (w *Wait) outdated(ticket int64) bool { return w.phase == outside || ticket < w.lowest }
 
 // majority returns how many nodes form a majority.
 func (w *Wait) majority() int { return quorum.Size(len(w.nodes)) }
@@ -281,9 +287,9 @@ const (
 	lastPause  = 100 * time.Millisecond
 )
 
-// backoff returns the pause after so many tries, before the next one without a wake-up. It is
-// random up to a bound that doubles, so that contenders that split the nodes between them do
+// backoff returns the pause after so many attempts in vain, before the next one without a wake-up.
+// It is random up to a bound that doubles, so that clients that split the nodes between them do
 // not meet again.
-func (ws *Waits) backoff(tries int) time.Duration {
-	return time.Millisecond + ws.Random(min(firstPause<<min(tries-1, 10), lastPause)-time.Millisecond)
+func (ws *Waits) backoff(attempts int) time.Duration {
+	return time.Millisecond + ws.Random(min(firstPause<<min(attempts-1, 10), lastPause)-time.Millisecond)
 }

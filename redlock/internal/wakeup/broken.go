@@ -15,17 +15,17 @@ type broken struct {
 	subscriber *Subscriber
 
 	mu      sync.Mutex
-	locks   map[protocol.Digest]func(node int)
-	keys    []string // node keys that are to be subscribed to
-	known   bool     // the subscriber knows that there are locks
-	working bool     // a goroutine runs work
+	locks   map[protocol.Digest]func(node int) // by digest of the value: reports that it was broken
+	keys    []string                           // node keys that are to be subscribed to
+	known   bool                               // the subscriber's keptLocks, as work last set it
+	working bool                               // a goroutine runs work
 	closed  bool
 }
 
-// WatchLock calls broken when a node has deleted the key with this value by force. It does not
-// block: another goroutine subscribes. For a key on a Cluster it may be called again, as the
-// key's slot may have moved.
-func (s *Subscriber) WatchLock(value protocol.Digest, nodeKey string, broken func(node int)) {
+// WatchLock makes the Subscriber call report when a node has deleted the key with this value by
+// force, until UnwatchLock. It does not block: another goroutine subscribes. For a key on a
+// Cluster it may be called again, as the key's slot may have moved.
+func (s *Subscriber) WatchLock(value protocol.Digest, nodeKey string, report func(node int)) {
 	b := &s.broken
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Subscriber) WatchLock(value protocol.Digest, nodeKey string, broken fun
 	if len(b.locks) == 0 || s.clustered {
 		b.keys = append(b.keys, nodeKey)
 	}
-	b.locks[value] = broken
+	b.locks[value] = report
 	b.start()
 }
 
@@ -93,15 +93,15 @@ func (b *broken) work() {
 	}
 }
 
-// message handles a message about a broken lock. It returns false for any other message.
+// message handles a node's message if it is about a broken lock. It returns false for any other.
 func (b *broken) message(node int, text string) bool {
 	d, ours, ok := protocol.ParseBroken(text)
 	if ok {
 		b.mu.Lock()
-		broken := b.locks[d]
+		report := b.locks[d]
 		b.mu.Unlock()
-		if broken != nil {
-			broken(node)
+		if report != nil {
+			report(node)
 		}
 	}
 	return ours

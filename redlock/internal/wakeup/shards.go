@@ -21,32 +21,32 @@ type shards struct {
 	mu        sync.Mutex
 	all       map[*redis.Client]*subscription
 	byChannel map[string]*subscription
-	looking   map[string]bool // channels whose shard is being looked up
+	finding   map[string]bool // channels for which find runs
 	closed    bool
 }
 
 func newShards(s *Subscriber, node int, client *redis.ClusterClient, beside func(*redis.Client) *redis.Client) *shards {
 	return &shards{
 		subscriber: s, node: node, client: client, beside: beside,
-		all: map[*redis.Client]*subscription{}, byChannel: map[string]*subscription{}, looking: map[string]bool{},
+		all: map[*redis.Client]*subscription{}, byChannel: map[string]*subscription{}, finding: map[string]bool{},
 	}
 }
 
 func (s *shards) channel(nodeKey string) string { return s.subscriber.sharded(nodeKey) }
 
 // subscribe looks up the channel's shard again, even if the channel is subscribed to. Its slot
-// may have moved, or the Cluster may have replaced its master, which is out of touch and does
-// not know. The lane asks its client each time, too.
+// may have moved, or the Cluster may have replaced the shard's master, which may be cut off and
+// not know. The lane looks up the shard for each operation, too.
 func (s *shards) subscribe(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.looking[channel] {
+	if s.closed || s.finding[channel] {
 		return
 	}
 	if at := s.byChannel[channel]; at != nil && at.subscribed(channel) {
 		at.subscribe(channel)
 	}
-	s.looking[channel] = true
+	s.finding[channel] = true
 	s.subscriber.running.Go(func() { s.find(channel) })
 }
 
@@ -59,12 +59,12 @@ func (s *shards) find(channel string) {
 	}
 }
 
-// put subscribes to a channel at a master. It returns true if the channel was subscribed to at
-// another master, which no longer wakes the channel's waits.
+// put subscribes to a channel at a master, the result of find. It returns true if the channel was
+// subscribed to at another master, which no longer wakes the channel's waits.
 func (s *shards) put(channel string, master *redis.Client, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.looking, channel)
+	delete(s.finding, channel)
 	if err != nil || s.closed {
 		return false
 	}

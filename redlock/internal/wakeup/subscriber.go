@@ -27,11 +27,12 @@ type Waiter interface {
 	// Woken reports that the node has woken the entry with this ticket. It returns false if the
 	// entry was given up, so that the node ought to remove it.
 	Woken(now time.Time, node int, ticket int64) bool
-	// Second reports that a node has woken another entry, and the one with this ticket is
-	// next.
+	// Second reports that a node has woken the first waiter of the queue, and that the entry with
+	// this ticket is the second.
 	Second(now time.Time, ticket int64)
-	// Over reports whether no message for the waiter can arrive any more.
-	Over(now time.Time) bool
+	// Forgettable reports whether the wait is over for so long that no message for it can arrive
+	// any more, unless the node was not told of the end.
+	Forgettable(now time.Time) bool
 }
 
 // Config configures a Subscriber.
@@ -60,15 +61,15 @@ type Subscriber struct {
 	sources []source        // the subscriptions to each node
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	waits    map[string]Waiter            // by nodeKey
-	on       map[string]map[string]Waiter // the same by a Cluster's channel, then by nodeKey
-	finished map[string]Waiter            // the waits that ended last
-	swept    time.Time                    // when finished was last searched for waits to forget
-	began    time.Time                    // when a wait last began while there was no other
-	reported []bool                       // by node: a denial was logged
-	denied   []error                      // by node: a denial that was not logged; nil: none
-	locks    bool                         // there are kept locks, which need subscriptions too
+	mu        sync.Mutex
+	waits     map[string]Waiter            // by nodeKey
+	byChannel map[string]map[string]Waiter // the same by a Cluster's channel, then by nodeKey
+	finished  map[string]Waiter            // by nodeKey: its last wait that has ended
+	swept     time.Time                    // when finished was last searched for waits to forget
+	began     time.Time                    // when a wait last began while there was no other
+	reported  []bool                       // by node: a denial was logged
+	denied    []error                      // by node: a denial that was not logged; nil: none
+	keptLocks bool                         // there are kept locks, which need subscriptions too
 
 	broken broken
 }
@@ -101,7 +102,7 @@ type source interface {
 func New(cfg Config) *Subscriber {
 	s := &Subscriber{
 		Config: cfg, channel: slot.WakePrefix + cfg.ID,
-		waits: map[string]Waiter{}, on: map[string]map[string]Waiter{}, finished: map[string]Waiter{},
+		waits: map[string]Waiter{}, byChannel: map[string]map[string]Waiter{}, finished: map[string]Waiter{},
 		reported: make([]bool, len(cfg.Nodes)), denied: make([]error, len(cfg.Nodes)),
 	}
 	s.broken.subscriber = s
@@ -132,7 +133,7 @@ func (s *Subscriber) Name(nodeKey string) (single, sharded any) {
 	return s.ID + " " + nodeKey, sharded
 }
 
-// Begin subscribes for a wait, until End.
+// Begin subscribes for a wait, and passes the messages for its key to it, until End.
 func (s *Subscriber) Begin(nodeKey string, w Waiter) {
 	s.mu.Lock()
 	if len(s.waits) == 0 {
@@ -141,10 +142,10 @@ func (s *Subscriber) Begin(nodeKey string, w Waiter) {
 	s.waits[nodeKey] = w
 	if s.clustered {
 		channel := s.sharded(nodeKey)
-		if s.on[channel] == nil {
-			s.on[channel] = map[string]Waiter{}
+		if s.byChannel[channel] == nil {
+			s.byChannel[channel] = map[string]Waiter{}
 		}
-		s.on[channel][nodeKey] = w
+		s.byChannel[channel][nodeKey] = w
 	}
 	denied := slices.Clone(s.denied)
 	s.mu.Unlock()
@@ -175,8 +176,8 @@ func (s *Subscriber) Subscribed(node int, nodeKey string) bool {
 	return source.subscribed(source.channel(nodeKey))
 }
 
-// End is called when a wait is over. Messages for it may still arrive, even while the lock that
-// it won is held.
+// End is called when a wait is won or given up. Messages for it may still arrive, even while the
+// lock that it won is held.
 func (s *Subscriber) End(nodeKey string, w Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,16 +186,16 @@ func (s *Subscriber) End(nodeKey string, w Waiter) {
 		delete(s.waits, nodeKey)
 		if s.clustered {
 			channel := s.sharded(nodeKey)
-			delete(s.on[channel], nodeKey)
-			if len(s.on[channel]) == 0 {
-				delete(s.on, channel)
+			delete(s.byChannel[channel], nodeKey)
+			if len(s.byChannel[channel]) == 0 {
+				delete(s.byChannel, channel)
 			}
 		}
 	}
 	s.rest(now)
 	if len(s.finished) >= finishedSweep && now.Sub(s.swept) >= sweepPause {
 		s.swept = now
-		maps.DeleteFunc(s.finished, func(_ string, w Waiter) bool { return w.Over(now) })
+		maps.DeleteFunc(s.finished, func(_ string, w Waiter) bool { return w.Forgettable(now) })
 	}
 	s.finished[nodeKey] = w
 }
@@ -203,13 +204,13 @@ func (s *Subscriber) End(nodeKey string, w Waiter) {
 func (s *Subscriber) keepLocks(some bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.locks = some
+	s.keptLocks = some
 	s.rest(s.Clock.Now())
 }
 
 // rest lets the sources rest if nothing needs them. The caller holds mu.
 func (s *Subscriber) rest(now time.Time) {
-	if len(s.waits) == 0 && !s.locks {
+	if len(s.waits) == 0 && !s.keptLocks {
 		for _, source := range s.sources {
 			source.rest(now)
 		}
@@ -281,7 +282,7 @@ func (s *Subscriber) waitsOn(channel string) []Waiter {
 	defer s.mu.Unlock()
 	waits := s.waits
 	if channel != s.channel {
-		waits = s.on[channel]
+		waits = s.byChannel[channel]
 	}
 	all := make([]Waiter, 0, len(waits))
 	for _, key := range slices.Sorted(maps.Keys(waits)) { // so that a simulation can be repeated
@@ -294,9 +295,8 @@ func (s *Subscriber) waitsOn(channel string) []Waiter {
 // than before.
 func (s *Subscriber) Renew(node int, addr string) { s.sources[node].renew(addr) }
 
-// Denied logs, once, that a node does not let the client queue. Waiters look at the node
-// instead. It logs nothing before a wait needs the node, as kept locks are renewed all the
-// same.
+// Denied logs, once, that a node does not let the client queue or subscribe. It logs nothing before
+// a wait needs the node: kept locks, which also subscribe, are renewed all the same.
 func (s *Subscriber) Denied(node int, err error) {
 	s.mu.Lock()
 	reported := s.reported[node]
@@ -334,7 +334,7 @@ func (s *Subscriber) Close() {
 	}
 }
 
-// Wait waits for the goroutines that Close has ended.
+// Wait returns when all goroutines have ended, after Close.
 func (s *Subscriber) Wait() { s.running.Wait() }
 
 // single is the source of a single server, which wakes all waiters on one channel.

@@ -54,7 +54,7 @@ func (w *waiter) Subscribed(node int)            { w.found[node]++ }
 func (w *waiter) Unsubscribed(node int)          { w.lost[node]++ }
 func (*waiter) Woken(time.Time, int, int64) bool { return true }
 func (*waiter) Second(time.Time, int64)          {}
-func (*waiter) Over(time.Time) bool              { return true }
+func (*waiter) Forgettable(time.Time) bool       { return true }
 
 // A Cluster's channel serves some waits, a single server's channel all of them. A change of a
 // channel is reported to its own waits, and to no other.
@@ -93,7 +93,7 @@ func TestSubscriberNotifiesTheWaitsOfAChannel(t *testing.T) {
 		for _, key := range keys {
 			s.End(key, waits[key])
 		}
-		assert.Empty(t, s.on, "channels without waits")
+		assert.Empty(t, s.byChannel, "channels without waits")
 	})
 }
 

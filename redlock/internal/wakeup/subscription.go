@@ -18,8 +18,8 @@ import (
 )
 
 // subscription receives one server's messages on a connection of its own. It connects when a
-// wait begins, and disconnects when nothing has waited for a while. A connection that breaks is
-// replaced. Messages are lost meanwhile, so waiters then ask the node again.
+// wait or a kept lock needs it, and disconnects when none has needed it for a while. A connection
+// that breaks is replaced. Messages are lost meanwhile, so waits then ask the node again.
 //
 // go-redis' PubSub replaces a connection by itself, under a lock that Close needs too, and
 // panics with that lock held on a reply that is no message. So it gets a live context while the
@@ -29,20 +29,20 @@ type subscription struct {
 	node       int
 	client     *redis.Client // made by conn.Beside
 	sharded    bool
-	stale      func() // called when the server says that a slot is not its own; nil: it cannot
+	stale      func() // called when the server says that a slot is not its own; nil: it has no slots
 
 	mu       sync.Mutex
-	channels map[string]bool // to subscribe to; true: the server has confirmed it
+	channels map[string]bool // the channels to subscribe to; true: the server has confirmed it
 	sub      *redis.PubSub   // nil: not connected
 	renewals int             // how often renew was called
 	running  bool
 	closed   bool
-	idle     time.Time // since when nothing has waited; zero: something waits
+	idle     time.Time // since when no wait or kept lock needs it; zero: one does
 }
 
 const (
-	// quietFor is how long a connection may be silent before it is tested. idleFor is how long
-	// nothing may have waited before the connection is given up.
+	// quietFor is how long a connection may be silent before it is tested. A connection that was
+	// not needed for idleFor is given up.
 	quietFor = 5 * time.Second
 	idleFor  = 10 * time.Second
 	// firstPause is the pause before a subscription is tried again. It doubles up to
@@ -88,7 +88,7 @@ func (s *subscription) subscribed(channel string) bool {
 	return s.channels[channel]
 }
 
-// rest reports that nothing waits just now.
+// rest reports that nothing needs the subscription just now.
 func (s *subscription) rest(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,7 +315,7 @@ func (s *subscription) unused() bool {
 	return s.unneeded()
 }
 
-// unneeded reports whether nothing has waited for idleFor. The caller holds mu.
+// unneeded reports whether the subscription was not needed for idleFor. The caller holds mu.
 func (s *subscription) unneeded() bool {
 	return !s.idle.IsZero() && s.subscriber.Clock.Now().Sub(s.idle) >= idleFor
 }
