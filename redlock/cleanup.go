@@ -12,10 +12,10 @@ import (
 // may have executed the SET. A lane keeps the order of its operations, so the deletion cannot
 // overtake the SET. A node that does not answer is asked again until the ttl is over, whether or not
 // giveBack waits for it. For a waiter, the same operation asks for the queue entry that the wait had
-// before the attempt or, unless keepEntry, gives it up.
+// before the attempt or, unless keepEntry, gives it up, also on nodes that were not sent the attempt.
 //
 // A node that refused has nothing to delete, unless a hook of the client has sent the SET twice. If
-// the caller does not retry, such nodes are asked too. If it retries, its next operation deletes this
+// the caller does not retry, such nodes are asked too. If it retries, its next try deletes this
 // value first, so they are asked only if they have a queue entry to remove.
 //
 // Which nodes giveBack waits for:

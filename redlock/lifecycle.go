@@ -271,5 +271,5 @@ func (l *Lock) operation(k protocol.Kind, ttl time.Duration) protocol.Operation 
 	return c
 }
 
-// ended returns the error of an operation on a lock that has ended.
+// opError returns the error of an operation on a lock that has ended.
 func (l *Lock) opError(op string, cause error) error { return errs.Op(op, l.key, cause) }

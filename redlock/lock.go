@@ -28,7 +28,7 @@ type Lock struct {
 	// order is held while a round of this lock is handed to the lanes, which never waits for a
 	// node. It keeps a renewal or a top-up from being sent after the release. Lock it before mu.
 	order     sync.Mutex
-	proposals proposals // of the attempt that led to the lock; may be zero once every node was sent the last
+	proposals proposals // of the attempt that led to the lock; zero once they were all sent
 	toppedUp  bool      // nodes that the proposals did not reach may have the key
 
 	mu        sync.Mutex
@@ -90,10 +90,10 @@ func (l *Lock) Until() time.Time {
 // a pause of the process. In that case it ends the lock, so that its Context is done with
 // ErrExpired when Valid returns. A lock that is not valid never becomes valid again.
 //
-// Call Valid right before each action that the lock protects; that is the shortest way
-// from reading the clock to the action. A process that is paused in between still acts late. Only a fencing
-// token prevents that. On Linux the clock stands still while the machine is suspended, so Valid
-// does not notice that time.
+// Call Valid right before each action that the lock protects; that is the shortest way from reading
+// the clock to the action. A process that is paused in between still acts late. Only a fencing token
+// prevents that. On Linux the clock stands still while the machine is suspended, so Valid does not
+// notice that time.
 func (l *Lock) Valid() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,8 +25,8 @@ type Trace struct {
 	//   - "wait": a wait asks nodes for a queue entry (an Enqueue). So does a look, by which it asks
 	//     one node now and then. After a failed try that keeps its queue entry, the same operation
 	//     deletes the key of the try.
-	//   - "leave": a wait gives up its queue entry (a Dequeue). After a failed try without a quorum,
-	//     the same operation deletes the key of the try. Or a node removes further dead waiters.
+	//   - "leave": a wait gives up its queue entry (a Dequeue). After a try that found no majority in
+	//     time, the same operation deletes the key of the try. Or a node removes further dead waiters.
 	//   - "look": a wait without queue entries asks all nodes whether they answer (a probe, not a
 	//     look).
 	//   - "force release": a ForceRelease or ForceReleaseForeign, for one value of the key.

@@ -118,8 +118,8 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 		}
 	}
 
-	// Step 5: no lock, so nothing may stay. A waiter keeps its queue entry only if a majority has
-	// answered the try in time. Otherwise its next turns would probably be in vain too.
+	// Step 5: no lock, so nothing may stay. A waiter gives up its queue entry if no majority
+	// has answered the try in time, as its next turns would probably be in vain too.
 	decisive, reason := a.outcome()
 	keepEntry := reason != ErrNoQuorum && reason != ErrExpired
 	a.giveBack(ctx, keepEntry)

@@ -25,7 +25,7 @@ type wait struct {
 	lock      atomic.Pointer[Lock] // the lock that the wait has led to; nil until then
 
 	// Only the first caller of the local queue uses these.
-	value     string              // of the last attempt; the next operation deletes a key with it
+	value     string              // of the last attempt; the next try deletes a key with it
 	situation waitqueue.Situation // for next; kept here to save an allocation for each step
 }
 
@@ -47,7 +47,8 @@ func (w *wait) next() waitqueue.Step {
 	return w.Next(now, w.situation)
 }
 
-// sender identifies the wait by its queue entry, for an operation that also deletes a key with the value old.
+// sender identifies the wait by its queue entry, for an operation that also deletes a key with the
+// value old.
 func (w *wait) sender(old string) *protocol.Sender {
 	ticket := w.Ticket()
 	return &protocol.Sender{
@@ -140,8 +141,8 @@ func (w *wait) roundDone(round *quorum.Round[protocol.Operation]) {
 	w.Unanswered(w.r.cfg.Clock.Now(), round.Op().Kind, round.Op().Sender.Number, round.Ballots())
 }
 
-// sender identifies this Redlock in a key's queue, for an operation that has no queue entry. Such an
-// operation takes a free key only if the queue is empty.
+// sender identifies this Redlock in a key's queue, without a ticket. An operation without a ticket
+// takes a free key only if the queue is empty.
 func (r *Redlock) sender(nodeKey string) *protocol.Sender {
 	name, shardName := r.subscriber.Name(nodeKey)
 	return &protocol.Sender{Name: name, ShardName: shardName, Ticket: protocol.NoTicket}

@@ -100,7 +100,8 @@ func (c *Flags) Clients(ctx context.Context, patience time.Duration) (all []*red
 const NodeTimeout = time.Second
 
 // parting is how long silent masters may delay the end of a command after the decision. Commands
-// that were sent to them arrive even after the process has ended. A deletion that was not sent is left to the key's ttl.
+// that were sent to them arrive even after the process has ended. Where a deletion was not sent, the
+// key lives until its ttl is over.
 const parting = 200 * time.Millisecond
 
 // Leave closes locks, and returns after parting at the latest. What still goes on then ends with

@@ -42,8 +42,8 @@ func pin(client *redis.Client, server *voter.Server, recordKey string, clk clock
 }
 
 // take gets a connection, unless there is one, and reports whether it did. It does not dial: the
-// first command does, if the pool has no connection. The connection has the hooks and the read timeout of the
-// client: a lane waits that long for a silent node, so that it sees a late grant.
+// first command does, if the pool has no connection. The connection has the hooks and the read
+// timeout of the client: a lane waits that long for a silent node, so that it sees a late grant.
 func (p *pinned) take() (fresh bool) {
 	// A connection that is always in use would outlive ConnMaxLifetime, which the pool checks
 	// only when it hands one out. So the lane takes its connection anew ten times in that time.

@@ -1,6 +1,6 @@
-// Package protocol defines the messages between a client and a node: operations on a key, the
-// Lua scripts that carry them out, the names of the keys, and the decoding of replies. It does
-// no I/O and holds no state.
+// Package protocol defines the messages between a client and a node: operations on a key, the names
+// of the keys, and the decoding of replies. Package script has the Lua scripts that carry the
+// operations out. Package protocol does no I/O and holds no state.
 package protocol
 
 import (
@@ -62,7 +62,7 @@ type Operation struct {
 	TTL     any     // int64: milliseconds
 	Fence   *Fence  // nil: without fencing
 	Queue   *Queue  // the names of the key's queue; nil: not needed
-	Sender  *Sender // who the client is in the queue; nil: the operation does not concern it
+	Sender  *Sender // who the client is in the queue; nil: it has no part in it
 	Foreign bool    // a ForceRelease also deletes a key that does not expire, and so is foreign
 
 	Observer Observer // nil: only the votes are needed

@@ -11,7 +11,7 @@ type QueueReply struct {
 	Changes int64
 	Ahead   int64 // number of waiters ahead of the sender
 	Tail    int64 // the highest ticket in the queue; 0: none
-	Fence   int64 // the highest token that the fence has seen; 0: none, or no fencing
+	Fence   int64 // the highest token that the fence has seen; 0: none, no fencing, or not reported
 	Holder  int64 // a digest of the value that has the key; 0: none, or not reported
 }
 

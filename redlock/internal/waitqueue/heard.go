@@ -85,7 +85,7 @@ func (w *Wait) Woken(now time.Time, node int, ticket int64) (known, late bool) {
 		return false, false
 	}
 	w.foreign.forget() // a client of this library has released the key
-	w.nodes[node].woken = true
+	w.nodes[node].woken, w.nodes[node].freeAt = true, time.Time{}
 	w.signal()
 	return true, w.phase == won
 }

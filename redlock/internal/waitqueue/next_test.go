@@ -186,3 +186,18 @@ func TestMessagesForAnEntryThatWasGivenUp(t *testing.T) {
 	assert.False(t, known)
 	assert.True(t, w.Forgettable(in(crossing)))
 }
+
+// A node that has woken the wait is free, whatever it replied before.
+func TestNextAfterAWakeUpForgetsWhenTheKeyExpires(t *testing.T) {
+	w := begin()
+	for i := range w.nodes {
+		w.nodes[i].freeAt = in(9 * time.Second)
+	}
+	w.nodes[2].freeAt = in(2 * time.Second)
+	for i := range 2 {
+		known, _ := w.Woken(now, i, w.Ticket())
+		require.True(t, known)
+	}
+	at := w.majorityFreeAt(always)
+	assert.Equal(t, in(2*time.Second), at, "two are free, and the third will be")
+}

@@ -51,7 +51,7 @@ type Wait struct {
 	raises  int   // how often the ticket was raised
 	raiseIt bool  // the ticket has to be raised
 
-	attempts  int       // tries and probes so far, all in vain: the pauses grow with it
+	attempts  int       // tries and probes so far: the pauses grow with it
 	noQuorum  int       // tries in a row that found no majority in time
 	notBefore time.Time // earliest time of the next try, even if a majority has woken the wait
 	poll      time.Time // of the next try or probe that needs no wake-up
@@ -287,7 +287,7 @@ const (
 	lastPause  = 100 * time.Millisecond
 )
 
-// backoff returns the pause after so many attempts in vain, before the next one without a wake-up.
+// backoff returns the pause after so many tries and probes, before the next one without a wake-up.
 // It is random up to a bound that doubles, so that clients that split the nodes between them do
 // not meet again.
 func (ws *Waits) backoff(attempts int) time.Duration {

@@ -73,7 +73,8 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 	}
 }
 
-// A long wait is shown again every nextNote on a terminal. Elsewhere it writes lines, ever more rarely.
+// A long wait is shown again every nextNote on a terminal. Elsewhere it writes lines, ever more
+// rarely.
 const (
 	firstSight = 2 * time.Second
 	nextNote   = time.Second
