@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"fmt"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -176,9 +176,7 @@ func TestAcquireMayResendAProposal(t *testing.T) {
 		defer client.Close()
 		args := []any{l.Value(), 1, l.FencingToken(), 1000, "0"}
 		before := b.Redis(0).TTL(key)
-		script, err := os.ReadFile("../internal/script/propose.lua")
-		require.NoError(b, err)
-		n, err := client.Eval(ctx, string(script), []string{key, fenceKey}, args...).Int64()
+		n, err := client.Eval(ctx, script.Propose.Text, []string{key, fenceKey}, args...).Int64()
 		require.NoError(b, err)
 		assert.EqualValues(b, 1, n)
 		assert.Equal(b, before, b.Redis(0).TTL(key), "what remains is not shortened")

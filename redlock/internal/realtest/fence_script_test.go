@@ -2,13 +2,14 @@ package realtest_test
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/internal/script"
 )
 
 // stored is a key that a test sets up or expects.
@@ -57,8 +58,6 @@ func (f *fleet) isStored(key string, want stored) {
 // doubles.
 func TestRealAcquireProposeScript(t *testing.T) {
 	f := startFleet(t, 1)
-	script, err := os.ReadFile("../../../internal/script/propose.lua")
-	require.NoError(t, err)
 	const (
 		token, below, above int64 = 1790000000000001, 1790000000000000, 1790000000000002
 
@@ -131,7 +130,7 @@ func TestRealAcquireProposeScript(t *testing.T) {
 		}
 		f.store(key, tc.key)
 		f.store(fence, tc.fence)
-		reply, err := f.admin[0].Eval(f.ctx, string(script), []string{key, fence},
+		reply, err := f.admin[0].Eval(f.ctx, script.Propose.Text, []string{key, fence},
 			"ours", asked.Milliseconds(), tc.token, retained.Milliseconds(), topUp).Result()
 		if says, fails := tc.says.(string); fails {
 			assert.ErrorContains(t, err, says, tc.name)

@@ -2,7 +2,6 @@ package realtest_test
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -136,10 +136,8 @@ func TestRealReleaseDoesNotOvertakeATopUp(t *testing.T) {
 	links[4].Resume()
 	f.round("extend", key) // ends, and the key is put back on 2
 	require.NoError(t, f.admin[2].ScriptFlush(f.ctx).Err())
-	for _, name := range []string{"extend.lua", "release.lua"} {
-		script, err := os.ReadFile("../protocol/" + name)
-		require.NoError(t, err)
-		require.NoError(t, f.admin[2].ScriptLoad(f.ctx, string(script)).Err())
+	for _, known := range []script.Script{script.Extend, script.Release} { // and not that of the top-up
+		require.NoError(t, f.admin[2].ScriptLoad(f.ctx, known.Text).Err())
 	}
 	require.NoError(t, f.release(l))
 	links[2].Resume()
