@@ -67,13 +67,10 @@ func (p *printer) write() {
 		select {
 		case l := <-p.lines:
 			note = p.put(l, note)
-			continue
-		default:
-		}
-		select {
-		case l := <-p.lines:
-			note = p.put(l, note)
 		case <-p.end:
+			for len(p.lines) > 0 {
+				note = p.put(<-p.lines, note)
+			}
 			if note != "" {
 				_, _ = io.WriteString(p.w, erase)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/terminal"
 )
@@ -39,6 +40,17 @@ func TestPrinterWritesAllThatFits(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("redlock: line %d", i), line)
 	}
 	newPrinter(&out, false, false).close() // without any message
+}
+
+// A message that is queued when the printer is closed is written.
+func TestPrinterWritesWhatIsQueuedAtTheEnd(t *testing.T) {
+	for i := range 2_000 {
+		var out bytes.Buffer
+		p := newPrinter(&out, false, false)
+		p.warn("the last words")
+		p.close()
+		require.Equal(t, "redlock: the last words\n", out.String(), "printer %d", i)
+	}
 }
 
 func TestPrinterOnATerminal(t *testing.T) {
