@@ -16,12 +16,7 @@ func TestCloseEndsThePauseOfARefusedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
 		g := group(n)
-		n.become(unreachable(g, 0))
-		for range 10 {
-			run(g, spec{Op: "ask"})
-			synctest.Wait()
-		}
-		n.become(grants)
+		n.pause(g)
 		kept := g.Start(spec{Op: "kept", KeepUntil: time.Now().Add(time.Minute)})
 		began := time.Now()
 		g.Close(time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
@@ -125,4 +126,15 @@ func run(g *quorum.Group[string], s spec) (*round, time.Duration) {
 	r := g.Start(s)
 	r.Wait(context.Background())
 	return r, r.Decided().Sub(r.Start())
+}
+
+// pause has a node of a group of one refuse connections until its lane pauses, and then grant. It
+// is called in a bubble.
+func (n *node) pause(g *quorum.Group[string]) {
+	n.become(unreachable(g, 0))
+	for range 10 {
+		run(g, spec{Op: "refused"})
+		synctest.Wait()
+	}
+	n.become(grants)
 }

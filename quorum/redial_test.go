@@ -213,12 +213,7 @@ func TestReachableEndsThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
 		g := group(n)
-		n.become(unreachable(g, 0))
-		for range 10 {
-			run(g, spec{Op: "refused"})
-			synctest.Wait()
-		}
-		n.become(grants)
+		n.pause(g)
 		paused, _ := run(g, spec{Op: "paused"})
 		assert.Equal(t, quorum.Lost, paused.Tally().Outcome())
 		g.Reachable(0)

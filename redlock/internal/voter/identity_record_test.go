@@ -57,6 +57,18 @@ func (a *address) look(r *redlock.Redlock) {
 // excluded returns why the third node's votes do not count for the client.
 func (a *address) excluded(r *redlock.Redlock) error { return r.Nodes()[2].Servers[0].Err }
 
+// twoMeetThePromoted has a new client meet a server that was just promoted, and another one 4 s later.
+// Another client has the key, so that the vote of that server would decide.
+func twoMeetThePromoted(b *virtual.Bed) {
+	b.Helper()
+	_, err := b.NewRedlock(virtual.Guarded).TryAcquire(ctx, key, ttl)
+	require.ErrorIs(b, err, redlock.ErrHeld)
+	assert.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
+	time.Sleep(4 * time.Second)
+	_, err = b.NewRedlock(virtual.Guarded).TryAcquire(ctx, key, ttl)
+	assert.ErrorContains(b, err, "quarantined for 6.1s: another server took over 4s ago", "the first has written since when")
+}
+
 // A replica whose master had lost the identity record is promoted, and a client is the first to
 // meet it. The replica may have forgotten locks, and is in quarantine from now.
 func TestIdentityRecordMissingOnAPromotedServer(t *testing.T) {
@@ -64,14 +76,7 @@ func TestIdentityRecordMissingOnAPromotedServer(t *testing.T) {
 		b.Warm()
 		b.Steal(key, time.Hour, 0)
 		require.NoError(b, b.Masters.Master(2).FailOver()) // it has no keys, not even the record
-		first := b.NewRedlock(virtual.Guarded)
-		_, err := first.TryAcquire(ctx, key, ttl)
-		require.ErrorIs(b, err, redlock.ErrHeld)
-		assert.ErrorContains(b, err, "quarantined for 10.1s: another server took over 0s ago")
-		time.Sleep(4 * time.Second)
-		second := b.NewRedlock(virtual.Guarded)
-		_, err = second.TryAcquire(ctx, key, ttl)
-		assert.ErrorContains(b, err, "quarantined for 6.1s: another server took over 4s ago", "the first has written since when")
+		twoMeetThePromoted(b)
 		time.Sleep(7 * time.Second)
 		b.Redis(0).Del(key)
 		third := b.NewRedlock(virtual.Guarded)
