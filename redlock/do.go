@@ -36,7 +36,9 @@ import (
 // third of the ttl later at the most. If ForceRelease breaks the lock, it is done two round trips
 // later; see KeepAlive. In any case it is done when validity ends.
 //
-// fn must not call Do or Acquire for the same key: it would wait for itself until its context ends.
+// If fn calls Do, Acquire or TryAcquire for the same key with its context, the call fails with
+// ErrReentrant at once or, with Config.Reentrant, joins the lock. With a context that does not carry
+// the lock, the call waits until fn ends.
 func (r *Redlock) Do(ctx context.Context, key string, ttl time.Duration, fn func(ctx context.Context) error) (err error) {
 	if fn == nil {
 		return errors.New("redlock: fn is nil")

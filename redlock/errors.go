@@ -32,6 +32,11 @@ var (
 	// Context, and a second Release returns it.
 	ErrReleased error = errs.Sentinel("released")
 
+	// ErrReentrant means that the context of an acquisition carries a live lock on the key, made by
+	// the same Redlock. No node was asked: to wait for that lock would be to wait for the caller
+	// itself. With Config.Reentrant the acquisition joins the lock.
+	ErrReentrant error = errs.Sentinel("the context already holds this key")
+
 	// ErrClosed means that the Redlock is closed.
 	ErrClosed error = errs.Sentinel("closed")
 

@@ -70,7 +70,7 @@ func TestReadmeTestOfAUser(t *testing.T) {
 	masters.Kill(0, 1)
 
 	done := 0
-	require.NoError(t, onlyOneOfUs(ctx, locks, func(ctx context.Context) error {
+	require.NoError(t, onlyOneOfUs(ctx, locks, func(context.Context) error {
 		done++
 		return onlyOneOfUs(ctx, locks, func(context.Context) error { done++; return nil })
 	}))
