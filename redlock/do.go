@@ -31,6 +31,8 @@ import (
 //     whatever fn returned. fn's work may be done, and another holder may have worked at the same
 //     time. A handler that tries again needs work that can be done twice, or writes that a token
 //     guards (package fence) and that record what is done.
+//   - with Config.Reentrant, an error that matches ErrReleased: fn ran under a nested lock, and the
+//     outer lock was released before fn returned. The same holds as after a loss.
 //
 // If the keys vanish from a majority of the nodes, fn's context is done at the next renewal, a
 // third of the ttl later at the most. If ForceRelease breaks the lock, it is done two round trips

@@ -29,7 +29,8 @@ var (
 	ErrExpired error = errs.Sentinel("validity has ended")
 
 	// ErrReleased means that the lock has been released. It is the cause of a released lock's
-	// Context, and a second Release returns it.
+	// Context, and a second Release returns it. So does the Release of a nested lock whose outer lock
+	// was released before.
 	ErrReleased error = errs.Sentinel("released")
 
 	// ErrReentrant means that the context of an acquisition carries a live lock on the key, made by

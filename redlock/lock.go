@@ -189,7 +189,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 //   - ErrNoQuorum: too few nodes answered. On the others the keys may live until their ttl is over.
 //
 // If the lock was lost before, the error also matches the cause of that loss. A second Release
-// returns ErrReleased and asks no node.
+// returns ErrReleased and asks no node. Release of a nested lock asks no node either; see
+// Config.Reentrant.
 func (l *Lock) Release(ctx context.Context) error {
 	if l.outer != nil {
 		return l.releaseNested()
