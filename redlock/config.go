@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/label"
 	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -123,6 +124,7 @@ type Config struct {
 	//     kept alive, renewals ask for the longest of their ttls, every third of the shortest.
 	//   - A lock that is nested in a nested lock joins the outermost one. It outlives the Release of
 	//     the one in the middle.
+	//   - Its ReleaseAfter is an error that changes nothing.
 	//
 	// Goroutines that share the context share the lock, so they do not exclude each other: two
 	// goroutines under one Do can both run in a nested Do at the same time. To have them exclude
@@ -131,6 +133,15 @@ type Config struct {
 	//
 	// Defaults to false: such an acquisition fails with ErrReentrant at once.
 	Reentrant bool
+
+	// Owner says who holds a lock, for people: Inspect and the command redlock status show it, and
+	// since when. It is a part of each value, behind the random part, so anyone with the right to
+	// read the keys can read it. It has no part in deciding who owns a lock, and many clients may
+	// have the same. It has at most 128 bytes of UTF-8, without control characters and others that
+	// cannot be printed.
+	//
+	// Defaults to the name of the host and the id of the process: "web-3 pid 4711".
+	Owner string
 
 	// Clock measures every duration that the lock depends on.
 	//
@@ -187,6 +198,9 @@ func (c Config) withDefaults() Config {
 	if c.Drift == (clock.Drift{}) {
 		c.Drift = clock.DefaultDrift
 	}
+	if c.Owner == "" {
+		c.Owner = label.Default()
+	}
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
@@ -205,6 +219,9 @@ func (c Config) validate() error {
 	}
 	if c.RestartGuard != 0 && c.RestartGuard < minTTL {
 		return fmt.Errorf("redlock: Config.RestartGuard %v is below the shortest ttl, %v", c.RestartGuard, minTTL)
+	}
+	if err := label.Check(c.Owner); err != nil {
+		return fmt.Errorf("redlock: Config.Owner %w", err)
 	}
 	if c.Logger != nil && c.Logger.Handler() == nil {
 		return errors.New("redlock: Config.Logger has no handler; make it with slog.New")

@@ -57,8 +57,8 @@ type Lock struct {
 // Key returns the locked key, without Config.KeyPrefix.
 func (l *Lock) Key() string { return l.key }
 
-// Value returns the random string that the nodes store under the key. A client that knows it can
-// release the lock: treat it as a secret.
+// Value returns the string that the nodes store under the key: a random UUID, when the lock was
+// asked for, and Config.Owner. A client that knows it can release the lock: treat it as a secret.
 func (l *Lock) Value() string { return l.value }
 
 // FencingToken returns a number that is higher than that of every earlier lock on the key. With it
@@ -195,9 +195,14 @@ func (l *Lock) Release(ctx context.Context) error {
 	if l.outer != nil {
 		return l.releaseNested()
 	}
+	return l.giveUp(l.operation(protocol.Release, 0))
+}
+
+// giveUp ends the lock with a Release or a Retain. A lost lock is released in any case.
+func (l *Lock) giveUp(op protocol.Operation) error {
 	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
-		return l.opError("release", err)
+		return l.opError(op.Kind.String(), err)
 	}
 	defer l.r.operations.Done()
 
@@ -205,9 +210,12 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.expireIfDue(l.r.cfg.Clock.Now())
 	lost := l.cause
 	l.mu.Unlock()
-	round := l.startRelease(ErrReleased)
+	if lost != nil {
+		op = l.operation(protocol.Release, 0)
+	}
+	round := l.startEnd(ErrReleased, op)
 	if round == nil {
-		return l.opError("release", ErrReleased)
+		return l.opError(op.Kind.String(), ErrReleased)
 	}
 	round.Wait(context.Background())
 	if round.Replied(protocol.Woke) {
@@ -216,6 +224,9 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.r.local.Pass(&l.localLock)
 
 	tally := round.Tally()
+	if op.Kind == protocol.Retain && tally.Rejected() {
+		l.releaseRest(op.Until)
+	}
 	switch {
 	case tally.Outcome() == quorum.Won && lost == nil:
 		return nil

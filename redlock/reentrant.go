@@ -17,6 +17,9 @@ import (
 // nestedLocks are the live locks that are nested in one, in the order in which they joined.
 type nestedLocks []*Lock
 
+// errNested is the error of what only the outermost lock can do, as it ends that lock.
+var errNested = errors.New("the lock is nested in another, which alone can do this")
+
 // outermost returns the lock whose keys are on the nodes: l, unless l is nested.
 func (l *Lock) outermost() *Lock {
 	if l.outer != nil {

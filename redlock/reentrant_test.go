@@ -190,6 +190,25 @@ func TestNestedReleaseEndsTheNestedLockAlone(t *testing.T) {
 	})
 }
 
+// A nested lock cannot promise to keep the key taken, as the outer one goes on with it.
+func TestReleaseAfterOfANestedLockIsAnError(t *testing.T) {
+	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
+		outer := b.Acquire(key, ttl)
+		nested, err := b.Redlock.TryAcquire(outer.Context(), key, ttl)
+		require.NoError(t, err)
+		forget(b)
+		err = nested.ReleaseAfter(ctx, time.Minute)
+		assert.EqualError(t, err, `redlock: release after "orders": the lock is nested in another, which alone can do this`)
+		assert.True(t, nested.Valid())
+		notAsked(b)
+		require.NoError(t, outer.ReleaseAfter(ctx, time.Minute))
+		assert.Equal(t, redlock.ErrReleased, context.Cause(nested.Context()))
+		assert.ErrorIs(t, nested.Release(ctx), redlock.ErrReleased)
+		b.Settle()
+		assert.Equal(t, []int{0, 1, 2}, b.Has(key))
+	})
+}
+
 // Two goroutines under one Do are both in a nested Do at the same time.
 func TestNestedLocksOfSiblings(t *testing.T) {
 	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
