@@ -116,9 +116,12 @@ type Config struct {
 	//     until Until, the outer lock is extended by a round trip. If that fails, the acquisition
 	//     fails with a *QuorumError that has Extend's reason and the Op "acquire". There is then no
 	//     nested lock, and the outer one is as Extend leaves it.
-	//   - Its Release ends the nested lock alone. The end of the outer lock, by Release, loss or
-	//     Close, ends the nested one in the same step. The Release of a nested lock that has ended
-	//     so returns the cause, and Do never returns nil then.
+	//   - Its Release ends the nested lock alone, and asks no node. It returns nil if the outer lock
+	//     is valid as far as this process knows. A loss that nobody has found yet is reported by the
+	//     outer lock's next renewal, Extend or Release.
+	//   - The end of the outer lock, by Release, loss or Close, ends the nested one in the same step.
+	//     The Release of a nested lock that has ended so returns the cause, and Do never returns nil
+	//     then.
 	//   - After its KeepAlive, as in Do, the outer lock is renewed until the nested one ends; after
 	//     that, only if KeepAlive was called on the outer lock itself. If several of the locks are
 	//     kept alive, renewals ask for the longest of their ttls, every third of the shortest.

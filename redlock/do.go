@@ -19,7 +19,8 @@ import (
 // fn has run if and only if the lock was acquired. If it was not, Do returns the error of Acquire;
 // a *QuorumError then has the Op "acquire". After fn has run, Do returns:
 //
-//   - nil: fn returned nil, and a majority had the lock's value until the release.
+//   - nil: fn returned nil, and a majority had the lock's value until the release. A nested lock
+//     (Config.Reentrant) leaves the question to the release of the outer one.
 //   - fn's error, if fn returned one. If something went wrong with the lock too, the error also
 //     wraps that.
 //   - a *QuorumError with the Op "release". Do can thus return an error although fn succeeded. A

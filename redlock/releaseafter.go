@@ -37,9 +37,9 @@ import (
 //
 // After a Release or another ReleaseAfter the error is ErrReleased. A nested lock (Config.Reentrant)
 // cannot keep the key taken while the outer one goes on. The error says so, and changes nothing. An
-// error that names d changes nothing either: with Config.RestartGuard, d may not be above it, as a ttl may not, because a master
-// could forget the key without anybody noticing. With Config.Fencing, d and the ttl together may
-// not be above Config.FenceRetention.
+// error that names d changes nothing either: with Config.RestartGuard, d may not be above it, as a
+// ttl may not, because a master could forget the key without anybody noticing. With Config.Fencing,
+// d and the ttl together may not be above Config.FenceRetention.
 func (l *Lock) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return l.Release(ctx)
