@@ -117,8 +117,8 @@ type Config struct {
 	//     fails with a *QuorumError that has Extend's reason and the Op "acquire". There is then no
 	//     nested lock, and the outer one is as Extend leaves it.
 	//   - Its Release ends the nested lock alone, and asks no node. It returns nil if the outer lock
-	//     is valid as far as this process knows. A loss that nobody has found yet is reported by the
-	//     outer lock's next renewal, Extend or Release.
+	//     is valid as far as this process knows. The outer lock's next renewal, Extend or Release
+	//     reports a loss that was not found before.
 	//   - The end of the outer lock, by Release, loss or Close, ends the nested one in the same step.
 	//     The Release of a nested lock that has ended so returns the cause, and Do never returns nil
 	//     then.
@@ -137,11 +137,11 @@ type Config struct {
 	// Defaults to false: such an acquisition fails with ErrReentrant at once.
 	Reentrant bool
 
-	// Owner says who holds a lock, for people: Inspect and the command redlock status show it, and
-	// since when. It is a part of each value, behind the random part, so anyone with the right to
-	// read the keys can read it. It has no part in deciding who owns a lock, and many clients may
-	// have the same. It has at most 128 bytes of UTF-8, without control characters and others that
-	// cannot be printed.
+	// Owner is the holder's name for people. Inspect and the command redlock status show it, and
+	// since when the holder has the lock. It is a part of each value, behind the random part, so
+	// every user with the right to read the keys can read it. It has no part in deciding who owns a
+	// lock, and many clients may have the same. It has at most 128 bytes of UTF-8, without control
+	// characters and others that cannot be printed.
 	//
 	// Defaults to the name of the host and the id of the process: "web-3 pid 4711".
 	Owner string
