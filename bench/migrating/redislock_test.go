@@ -1,0 +1,68 @@
+package migrating_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock/redlock"
+)
+
+// redislockOther uses the first of the masters, as redislock knows only one.
+func redislockOther(m *masters) other {
+	client := redislock.New(m.servers[0].Client())
+	return func(ctx context.Context, key string) (func(context.Context) error, error) {
+		l, err := client.Obtain(ctx, key, ttl, &redislock.Options{Metadata: "theirs"})
+		if errors.Is(err, redislock.ErrNotObtained) {
+			return nil, errRefused
+		}
+		if err != nil {
+			return nil, err
+		}
+		return l.Release, nil
+	}
+}
+
+// Without a deadline, Obtain gives up once its ttl is over, and Acquire never does.
+func TestRedislockObtainEndsAfterItsTTLAndAcquireWithItsContext(t *testing.T) {
+	m := startMasters(t, 1)
+	release := us(m.ours(redlock.Config{})).lock(m, "job")
+	defer release()
+	const short = 100 * time.Millisecond
+	retry := &redislock.Options{RetryStrategy: redislock.LinearBackoff(10 * time.Millisecond)}
+	_, err := redislock.Obtain(context.Background(), m.servers[0].Client(), "job", short, retry)
+	require.ErrorIs(t, err, redislock.ErrNotObtained)
+
+	ctx, cancel := context.WithTimeout(m.ctx, short)
+	defer cancel()
+	_, err = m.ours(redlock.Config{}).Acquire(ctx, "job", short)
+	require.ErrorIs(t, err, redlock.ErrHeld)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// A Refresh of redislock shortens a lock.
+func TestRedislockRefreshShortens(t *testing.T) {
+	m := startMasters(t, 1)
+	l, err := redislock.Obtain(m.ctx, m.servers[0].Client(), "job", ttl, nil)
+	require.NoError(t, err)
+	require.NoError(t, l.Refresh(m.ctx, time.Minute, nil))
+	assert.LessOrEqual(t, m.admin[0].PTTL(m.ctx, "job").Val(), time.Minute)
+}
+
+// A client of redislock whose Token is the beginning of our value takes our lock over. Our holder
+// finds out.
+func TestRedislockTokenTakesOurLockOver(t *testing.T) {
+	m := startMasters(t, 1)
+	ours, err := m.ours(redlock.Config{}).TryAcquire(m.ctx, "job", ttl)
+	require.NoError(t, err)
+	theirs, err := redislock.Obtain(m.ctx, m.servers[0].Client(), "job", ttl,
+		&redislock.Options{Token: ours.Value(), Metadata: " theirs"})
+	require.NoError(t, err)
+	require.ErrorIs(t, ours.Extend(m.ctx, ttl), redlock.ErrNotHeld)
+	require.NoError(t, theirs.Release(m.ctx))
+}
