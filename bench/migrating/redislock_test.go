@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 // redislockOther uses the first of the masters, as redislock knows only one.
@@ -28,21 +30,30 @@ func redislockOther(m *masters) other {
 	}
 }
 
-// Without a deadline, Obtain gives up once its ttl is over, and Acquire never does.
+// Without a deadline, Obtain gives up once its ttl is over. Acquire waits as long as its context lasts.
 func TestRedislockObtainEndsAfterItsTTLAndAcquireWithItsContext(t *testing.T) {
-	m := startMasters(t, 1)
-	release := us(m.ours(redlock.Config{})).lock(m, "job")
-	defer release()
-	const short = 100 * time.Millisecond
-	retry := &redislock.Options{RetryStrategy: redislock.LinearBackoff(10 * time.Millisecond)}
-	_, err := redislock.Obtain(context.Background(), m.servers[0].Client(), "job", short, retry)
-	require.ErrorIs(t, err, redislock.ErrNotObtained)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := redlocktest.StartVirtual(t, 1)
+		r, err := redlock.New(nodes.Clients(), redlock.Config{})
+		require.NoError(t, err)
+		defer r.Close()
+		_, err = r.TryAcquire(t.Context(), "job", 2*time.Hour)
+		require.NoError(t, err)
 
-	ctx, cancel := context.WithTimeout(m.ctx, short)
-	defer cancel()
-	_, err = m.ours(redlock.Config{}).Acquire(ctx, "job", short)
-	require.ErrorIs(t, err, redlock.ErrHeld)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+		begun := time.Now()
+		retry := &redislock.Options{RetryStrategy: redislock.LinearBackoff(time.Second)}
+		_, err = redislock.Obtain(t.Context(), nodes.Master(0).Client(), "job", 10*time.Second, retry)
+		require.ErrorIs(t, err, redislock.ErrNotObtained)
+		assert.Equal(t, 10*time.Second, time.Since(begun))
+
+		begun = time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err = r.Acquire(ctx, "job", 10*time.Second)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Hour, time.Since(begun))
+	})
 }
 
 // A Refresh of redislock shortens a lock.

@@ -10,16 +10,19 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/redlock"
 )
 
+func redsyncPool(client redis.UniversalClient) redsyncredis.Pool { return goredis.NewPool(client) }
+
 func (m *masters) redsync() *redsync.Redsync {
 	var pools []redsyncredis.Pool
 	for _, c := range m.clients() {
-		pools = append(pools, goredis.NewPool(c))
+		pools = append(pools, redsyncPool(c))
 	}
 	return redsync.New(pools...)
 }

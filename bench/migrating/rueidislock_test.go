@@ -115,6 +115,24 @@ func TestBothLocksBridgeLibrariesThatDoNotExclude(t *testing.T) {
 	release()
 }
 
+// The same leads from one master to three, one of which is the old one. The new lock has a prefix, or
+// it would find the old one of the same client on that master.
+func TestBothLocksLeadFromOneMasterToThree(t *testing.T) {
+	m := startMasters(t, 3)
+	first := us(m.first(1).ours(redlock.Config{}))
+	third := us(m.ours(redlock.Config{KeyPrefix: "new:"}))
+	second := bothLocks(first, third)
+	for _, pair := range [][2]other{{first, second}, {second, first}, {second, third}, {third, second}} {
+		release := pair[0].lock(m, "job")
+		pair[1].refused(m, "job")
+		release()
+		m.free("job", "new:job")
+	}
+	release := first.lock(m, "job")
+	third.lock(m, "job")()
+	release()
+}
+
 // bothLocks takes the old lock, then the new one, and releases them in the opposite order.
 func bothLocks(older, newer other) other {
 	return func(ctx context.Context, key string) (func(context.Context) error, error) {
