@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
@@ -35,6 +36,38 @@ var (
 			return {-1, token}
 		end
 		return {redis.call('PTTL', KEYS[1]), -1}`)
+
+	// KEYS[2] the queue of threads; KEYS[3] until when each of them waits; ARGV[3] for how long it
+	// waits; ARGV[4] the time in milliseconds (RedissonFairLock.java). It returns nothing if the thread
+	// now has the lock, and otherwise the milliseconds until its turn.
+	redissonTakeFair = redis.NewScript(`
+		local now = tonumber(ARGV[4])
+		local head = redis.call('LINDEX', KEYS[2], 0)
+		while head and tonumber(redis.call('ZSCORE', KEYS[3], head)) <= now do
+			redis.call('ZREM', KEYS[3], head)
+			redis.call('LPOP', KEYS[2])
+			head = redis.call('LINDEX', KEYS[2], 0)
+		end
+		if redis.call('EXISTS', KEYS[1]) == 0 and (not head or head == ARGV[2]) then
+			redis.call('LPOP', KEYS[2])
+			redis.call('ZREM', KEYS[3], ARGV[2])
+			for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+				redis.call('ZINCRBY', KEYS[3], -tonumber(ARGV[3]), other)
+			end
+			redis.call('HSET', KEYS[1], ARGV[2], 1)
+			redis.call('PEXPIRE', KEYS[1], ARGV[1])
+			return false
+		end
+		if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
+			redis.call('HINCRBY', KEYS[1], ARGV[2], 1)
+			redis.call('PEXPIRE', KEYS[1], ARGV[1])
+			return false
+		end
+		local left = redis.call('PTTL', KEYS[1])
+		if redis.call('ZADD', KEYS[3], left + tonumber(ARGV[3]) + now, ARGV[2]) == 1 then
+			redis.call('RPUSH', KEYS[2], ARGV[2])
+		end
+		return left`)
 
 	// It returns 1 if the thread has the lock, whose lease then begins anew, and otherwise 0.
 	redissonRenew = redis.NewScript(`
@@ -123,6 +156,19 @@ func (r rLock) tryLockAndGetToken(ctx context.Context, key string) (token int64,
 		return 0, fmt.Errorf("%w for %d ms", errRefused, two[0])
 	}
 	return two[1], nil
+}
+
+// tryFairLock is one attempt of a FairLock that waits: a thread that is refused stays in the queue.
+func (r rLock) tryFairLock(ctx context.Context, key string) error {
+	keys := []string{key, redissonName("redisson_lock_queue", key), redissonName("redisson_lock_timeout", key)}
+	left, err := redissonTakeFair.Run(ctx, r.client, keys, ttl.Milliseconds(), r.thread, ttl.Milliseconds(), time.Now().UnixMilli()).Int64()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil
+	case err != nil:
+		return wrongType(err)
+	}
+	return fmt.Errorf("%w for %d ms", errRefused, left)
 }
 
 // renew is what the watchdog does every third of the lease.

@@ -51,6 +51,24 @@ func TestAcquireWaitsForARedissonLock(t *testing.T) {
 	require.NoError(t, <-got)
 }
 
+// A FairLock and ours exclude each other as an RLock and ours do. But we do not stand in Redisson's
+// queue: after unlock we take the key ahead of a thread that waits there.
+func TestWeOvertakeTheQueueOfARedissonFairLock(t *testing.T) {
+	m := startMasters(t, 1)
+	holder, waiter := rLock{m.servers[0].Client(), "client:1"}, rLock{m.servers[0].Client(), "client:2"}
+	require.NoError(t, holder.tryFairLock(m.ctx, "job"))
+	require.ErrorIs(t, waiter.tryFairLock(m.ctx, "job"), errRefused)
+	assert.EqualValues(t, 1, m.admin[0].LLen(m.ctx, "redisson_lock_queue:{job}").Val())
+	ours := us(m.ours(redlock.Config{}))
+	ours.refused(m, "job")
+	require.NoError(t, holder.unlock(m.ctx, "job"))
+	release := ours.lock(m, "job")
+	require.ErrorIs(t, waiter.tryFairLock(m.ctx, "job"), errWrongType)
+	release()
+	require.NoError(t, waiter.tryFairLock(m.ctx, "job"))
+	require.NoError(t, waiter.unlock(m.ctx, "job"))
+}
+
 // An inspection calls an RLock foreign, and no ForceRelease breaks it.
 func TestRedissonLockIsForeignToAnInspection(t *testing.T) {
 	m := startMasters(t, 1)

@@ -91,6 +91,25 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
+// ReleaseAfter keeps clients of other libraries out as it does ours.
+func TestReleaseAfterKeepsOtherLibrariesOut(t *testing.T) {
+	all := startMasters(t, 5)
+	for _, p := range pairs {
+		if !p.exclude() {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			m := all.first(p.masters).in(t)
+			key := "report of " + p.name
+			l, err := m.ours(p.cfg).TryAcquire(m.ctx, key, ttl)
+			require.NoError(t, err)
+			m.everywhere(p.cfg.KeyPrefix + key)
+			require.NoError(t, l.ReleaseAfter(m.ctx, ttl))
+			p.open(m).refused(m, key)
+		})
+	}
+}
+
 // Clients of both libraries contend for one key, and never two are inside. All get their locks.
 func TestSideBySideUnderContention(t *testing.T) {
 	all := startMasters(t, 5)

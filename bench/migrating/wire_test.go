@@ -29,15 +29,19 @@ type held struct {
 var wires = []struct {
 	library string
 	take    func(*masters) held
+	value   string // a pattern
 }{
-	{"redlock", func(m *masters) held { return takeOurs(m, redlock.Config{}) }},
-	{"redlock with `Fencing`", func(m *masters) held { return takeOurs(m, redlock.Config{Fencing: true}) }},
-	{"redsync", takeRedsync},
-	{"redislock", takeRedislock},
-	{"rueidislock, each key", takeRueidislock},
-	{"Redisson `RLock`", takeRLock},
-	{"node-redlock", takeNodeRedlock},
+	{"redlock", func(m *masters) held { return takeOurs(m, redlock.Config{Owner: "web-3"}) }, ours},
+	{"redlock with `Fencing`", func(m *masters) held { return takeOurs(m, redlock.Config{Owner: "web-3", Fencing: true}) }, ours},
+	{"redsync", takeRedsync, `^[\w+/]{22}==$`},
+	{"redislock", takeRedislock, `^[\w-]{22}$`},
+	{"rueidislock, each key", takeRueidislock, `(?s)^.{24}$`},
+	{"Redisson `RLock`", takeRLock, `^$`},
+	{"node-redlock", takeNodeRedlock, `^value$`},
 }
+
+// ours is a UUID, the second of the acquisition, and the owner.
+const ours = `^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12} [0-9]{10} web-3$`
 
 func takeOurs(m *masters, cfg redlock.Config) held {
 	r := m.ours(cfg)
@@ -119,6 +123,7 @@ func TestWireTableIsWhatMastersGet(t *testing.T) {
 			m.record()
 			lock := w.take(m)
 			cell()
+			assert.Regexp(t, w.value, latin1(lock.value))
 			lock.extend()
 			cell()
 			lock.release()
@@ -130,6 +135,15 @@ func TestWireTableIsWhatMastersGet(t *testing.T) {
 			assert.Contains(t, string(doc), line)
 		})
 	}
+}
+
+// latin1 makes a letter of each byte, for a pattern that counts bytes.
+func latin1(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteRune(rune(s[i]))
+	}
+	return b.String()
 }
 
 // words writes commands as the table does: in code marks, with words for numbers that differ. It
