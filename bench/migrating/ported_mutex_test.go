@@ -72,8 +72,8 @@ func portedTryLock(w *world) {
 	require.NoError(w, g.Wait())
 }
 
-// The second of two clients is told that the key is taken, and by which nodes. redsync lists the
-// nodes in ErrTaken; ours is a QuorumError, which matches ErrHeld.
+// The second of two clients learns that the key is taken, and which nodes refused. redsync lists them
+// in ErrTaken; ours is a QuorumError, which matches ErrHeld.
 func portedMutexAlreadyLocked(w *world) {
 	lock, err := w.redlock().Acquire(w.ctx, "test-lock", expiry)
 	require.NoError(w, err)

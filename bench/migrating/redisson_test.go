@@ -84,7 +84,7 @@ func TestRedissonLockIsForeignToAnInspection(t *testing.T) {
 	require.NoError(t, theirs.unlock(m.ctx, "job"))
 }
 
-// forceUnlock deletes the key whoever has it. Our holder finds out at its next renewal.
+// forceUnlock deletes the key of any client. Our holder finds out at its next renewal.
 func TestRedissonForceUnlockBreaksOurLock(t *testing.T) {
 	m := startMasters(t, 1)
 	ours, err := m.ours(redlock.Config{}).TryAcquire(m.ctx, "job", ttl)
