@@ -26,8 +26,9 @@ type Round[T any] struct {
 	open    int        // calls that are not finished; -1 after Done was called
 	unheard int        // calls without a vote or a known failure; -1 after Heard was called
 	outcome Outcome
-	held    bool // the round is held until Arm: no decision, no callbacks
-	left    bool // the caller has left, which decided the round
+	held    bool   // the round is held until Arm: no decision, no callbacks
+	left    bool   // the caller has left, which decided the round
+	after   func() // set by AfterDone; nil: none
 
 	few [5]Call[T] // calls of a group of the usual size, to save an allocation
 }
@@ -55,6 +56,30 @@ func (r *Round[T]) Withdraw() {
 	r.mu.Lock()
 	r.drop(ErrNotSent)
 	r.unlock()
+}
+
+// Over reports whether the last lane has finished with the round.
+func (r *Round[T]) Over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.open < 0
+}
+
+// AfterDone calls f as it calls [Spec.Done], when the last lane has finished with the round; at once
+// if that was before. f is called after Done, and after what earlier calls of AfterDone have set.
+func (r *Round[T]) AfterDone(f func()) {
+	r.mu.Lock()
+	if r.open < 0 {
+		r.mu.Unlock()
+		f()
+		return
+	}
+	if before := r.after; before != nil {
+		r.after = func() { before(); f() }
+	} else {
+		r.after = f
+	}
+	r.mu.Unlock()
 }
 
 func (r *Round[T]) kept() bool { return !r.spec.KeepUntil.IsZero() }
@@ -184,8 +209,10 @@ func (r *Round[T]) unlock() {
 	if hears {
 		r.unheard = -1 // so that Heard is called once
 	}
+	var after func()
 	if ends {
 		r.open = -1
+		after = r.after
 	}
 	r.mu.Unlock()
 
@@ -204,6 +231,9 @@ func (r *Round[T]) unlock() {
 	}
 	if ends && r.spec.Done != nil {
 		r.spec.Done(r)
+	}
+	if after != nil {
+		after()
 	}
 }
 

@@ -136,7 +136,7 @@ func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 // round.Start. So however long the answer takes, a majority has the key until Start + ttl.
 func (l *Lock) startExtend(ttl time.Duration, byCaller bool, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
-	if l.proposals.first != nil && l.proposals.sentToAll() {
+	if l.proposals.first != nil && l.proposals.sentToAll() && l.proposals.done() {
 		l.proposals = proposals{} // nothing is left to withdraw; they are half of a lock's memory
 	}
 	l.mu.Lock()
@@ -161,8 +161,12 @@ func (l *Lock) startExtend(ttl time.Duration, byCaller bool, decided func(*quoru
 		Sure:    true,
 		Within:  within,
 		Decided: decided,
-		Done:    func(round *quorum.Round[protocol.Operation]) { l.topUp(round, ttl) },
+		Done: func(round *quorum.Round[protocol.Operation]) {
+			l.finished(round)
+			l.topUp(round, ttl)
+		},
 	})
+	l.underWay = append(l.underWay, round)
 	l.order.Unlock()
 	round.Arm()
 	return round, nil
@@ -254,11 +258,12 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
 	l.toppedUp = true
-	spec := quorum.Spec[protocol.Operation]{Op: l.operation(protocol.TopUp, ttl), Nodes: nodes, All: true}
+	spec := quorum.Spec[protocol.Operation]{Op: l.operation(protocol.TopUp, ttl), Nodes: nodes, All: true, Done: l.finished}
 	if w != nil {
 		spec.Op.Queue, spec.Op.Sender, spec.Op.Observer = w.queue, sender, w
 	}
 	round := l.r.submit(spec)
+	l.underWay = append(l.underWay, round)
 	l.order.Unlock()
 	round.Arm()
 }

@@ -30,13 +30,15 @@ type Lock struct {
 	order     sync.Mutex
 	proposals proposals // of the attempt that led to the lock; zero once they were all sent
 	toppedUp  bool      // nodes that the proposals did not reach may have the key
+	// underWay are the extensions and top-ups that not all lanes have finished with.
+	underWay []*quorum.Round[protocol.Operation]
 
 	mu        sync.Mutex
 	until     time.Time
 	ttl       time.Duration // the last one asked for
 	keysUntil time.Time     // until when one of the lock's keys can live on any node
 	cause     error         // why it ended; nil while it is held
-	released  bool          // the release has been started
+	released  bool          // the release has been started, or the lock was detached
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	cancelDo  context.CancelCauseFunc // ends the context of the function that Do runs
@@ -102,8 +104,8 @@ func (l *Lock) Valid() bool {
 }
 
 // Context returns a context that is done when the lock is released, lost or out of validity. Its
-// context.Cause says which: ErrReleased, ErrNotHeld, ErrExpired or ErrClosed. It carries the values
-// of the context that the lock was acquired with, and the lock itself, for FromContext.
+// context.Cause says which: ErrReleased, ErrDetached, ErrNotHeld, ErrExpired or ErrClosed. It carries
+// the values of the context that the lock was acquired with, and the lock itself, for FromContext.
 //
 // It has neither the deadline nor the end of the context that the lock was acquired with: it
 // outlives a request, and KeepAlive renews the lock until it is released. The example shows work
@@ -178,7 +180,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 //   - ErrNoQuorum: too few nodes answered. On the others the keys may live until their ttl is over.
 //
 // If the lock was lost before, the error also matches the cause of that loss. A second Release
-// returns ErrReleased and asks no node.
+// returns ErrReleased and asks no node. After Detach, Release returns ErrDetached and asks no node.
 func (l *Lock) Release(ctx context.Context) error {
 	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
@@ -192,7 +194,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.mu.Unlock()
 	round := l.startRelease(ErrReleased)
 	if round == nil {
-		return l.opError("release", ErrReleased)
+		return l.opError("release", l.givenUp())
 	}
 	round.Wait(context.Background())
 	if round.Replied(protocol.Woke) {

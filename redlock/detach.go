@@ -1,0 +1,141 @@
+package redlock
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/handle"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+)
+
+// Detach ends the lock here without releasing it. It returns a handle: a text with which this or
+// another process can go on with the lock, by Resume, until the keys expire. Nobody renews the lock
+// between Detach and Resume, so the last ttl must be long enough for the hand-over.
+//
+// The lock's Context ends with the cause ErrDetached, before another process can have the handle.
+// KeepAlive's renewals stop, and Close does not release the lock. Extend, Release and a second
+// Detach return ErrDetached and ask no node. Callers of Acquire that wait in this Redlock go on
+// waiting, on the nodes.
+//
+// The handle is a secret, as Value is: it can be used to release the lock. It is meant for one
+// Resume; see there. It has only letters, digits, '.', '-' and '_', and is some 120 characters long,
+// plus four for three of the key.
+//
+// Detach waits until no more of this lock's operations are under way, so that none of them takes the
+// key after the other process has released it. Nodes usually answer within a round trip; Detach
+// waits no longer than Config.NodeTimeout. A SET that a node executes later than that can leave the
+// key there until its ttl, on a minority of the nodes, as after a Release that such a node does not
+// answer.
+//
+// If the lock has ended already, the error is the cause, such as ErrExpired or ErrReleased. After
+// Close it is ErrClosed. If the key with its prefix is longer than 10 KB, the error says so and the
+// lock goes on. With an error the handle is empty.
+func (l *Lock) Detach() (handle string, err error) {
+	if err := l.r.enter(); err != nil {
+		return "", l.opError("detach", err)
+	}
+	defer l.r.operations.Done()
+
+	l.order.Lock()
+	l.mu.Lock()
+	now := l.r.cfg.Clock.Now()
+	l.expireIfDue(now)
+	if cause := l.cause; cause != nil {
+		l.mu.Unlock()
+		l.order.Unlock()
+		return "", l.opError("detach", cause)
+	}
+	handle, err = l.handle(now)
+	if err != nil {
+		l.mu.Unlock()
+		l.order.Unlock()
+		return "", err
+	}
+	// From here on nothing more is sent for the lock: startExtend and grow, which also hold order,
+	// find the cause; startRelease finds released; and the scheduler has no entry of the lock by
+	// which Close would find it.
+	l.released = true
+	l.end(ErrDetached)
+	if l.wait != nil {
+		// The queue entries are this Redlock's, not the lock's. Their removal may arrive at any
+		// time: it does not touch the key.
+		l.wait.End(now)
+		l.wait.dequeue("")
+	}
+	l.mu.Unlock()
+	rounds := append(l.proposals.rounds(), l.underWay...)
+	l.order.Unlock()
+	l.r.local.Pass(&l.localLock)
+
+	// What the lanes have not sent is dropped, so that an extension cannot follow the hand-over.
+	// What they have sent can only reach the nodes late: an extension then finds another value, or
+	// prolongs the key of the lock that was resumed, which keysUntil allows for. A proposal or a
+	// top-up could take a key that was released meanwhile, hence the wait. Its votes do not matter:
+	// the lock had its majority before. Other rounds of this Redlock may go on, such as the clean-up
+	// of an earlier attempt. They have other values.
+	for _, round := range rounds {
+		round.Withdraw()
+	}
+	l.r.awaitOver(rounds, l.r.cfg.NodeTimeout)
+	return handle, nil
+}
+
+// handle returns the text of the lock. The caller holds mu.
+//
+// The text says for how long keys may live as a duration from now, not as a time: the clocks of two
+// processes need not agree. Resume counts it from its own beginning, which is later, so it is never
+// too short.
+func (l *Lock) handle(now time.Time) (string, error) {
+	text, err := handle.Handle{
+		Prefix: l.r.cfg.KeyPrefix, Key: l.key, Value: l.value, Token: l.FencingToken(),
+		TTL: l.ttl, Left: l.keysUntil.Sub(now),
+	}.Encode()
+	if err != nil {
+		return "", fmt.Errorf("redlock: detach %q: the key with Config.KeyPrefix %w", errs.Short(l.key), err)
+	}
+	return text, nil
+}
+
+// givenUp returns how the lock was given up: ErrDetached or ErrReleased.
+func (l *Lock) givenUp() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == ErrDetached {
+		return ErrDetached
+	}
+	return ErrReleased
+}
+
+// finished forgets a round that all lanes have finished with.
+func (l *Lock) finished(round *quorum.Round[protocol.Operation]) {
+	l.order.Lock()
+	defer l.order.Unlock()
+	if i := slices.Index(l.underWay, round); i >= 0 {
+		l.underWay = slices.Delete(l.underWay, i, i+1)
+	}
+}
+
+// awaitOver waits until all lanes have finished with the rounds, for d at the most.
+func (r *Redlock) awaitOver(rounds []*quorum.Round[protocol.Operation], d time.Duration) {
+	var timer clock.Timer
+	for _, round := range rounds {
+		if round.Over() {
+			continue
+		}
+		if timer == nil {
+			timer = r.cfg.Clock.NewTimer(d)
+			defer timer.Stop()
+		}
+		over := make(chan struct{})
+		round.AfterDone(func() { close(over) })
+		select {
+		case <-over:
+		case <-timer.C():
+			return
+		}
+	}
+}
