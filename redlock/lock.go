@@ -55,8 +55,8 @@ type Lock struct {
 // Key returns the locked key, without Config.KeyPrefix.
 func (l *Lock) Key() string { return l.key }
 
-// Value returns the random string that the nodes store under the key. A client that knows it can
-// release the lock: treat it as a secret.
+// Value returns the string that the nodes store under the key: a random UUID, when the lock was
+// asked for, and Config.Owner. A client that knows it can release the lock: treat it as a secret.
 func (l *Lock) Value() string { return l.value }
 
 // FencingToken returns a number that is higher than that of every earlier lock on the key. With it
@@ -182,9 +182,14 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // If the lock was lost before, the error also matches the cause of that loss. A second Release
 // returns ErrReleased and asks no node. After Detach, Release returns ErrDetached and asks no node.
 func (l *Lock) Release(ctx context.Context) error {
+	return l.giveUp(l.operation(protocol.Release, 0))
+}
+
+// giveUp ends the lock with a Release or a Retain. A lost lock is released in any case.
+func (l *Lock) giveUp(op protocol.Operation) error {
 	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
-		return l.opError("release", err)
+		return l.opError(op.Kind.String(), err)
 	}
 	defer l.r.operations.Done()
 
@@ -192,9 +197,12 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.expireIfDue(l.r.cfg.Clock.Now())
 	lost := l.cause
 	l.mu.Unlock()
-	round := l.startRelease(ErrReleased)
+	if lost != nil {
+		op = l.operation(protocol.Release, 0)
+	}
+	round := l.startEnd(ErrReleased, op)
 	if round == nil {
-		return l.opError("release", l.givenUp())
+		return l.opError(op.Kind.String(), l.givenUp())
 	}
 	round.Wait(context.Background())
 	if round.Replied(protocol.Woke) {
@@ -203,6 +211,9 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.r.local.Pass(&l.localLock)
 
 	tally := round.Tally()
+	if op.Kind == protocol.Retain && tally.Rejected() {
+		l.releaseRest(op.Until)
+	}
 	switch {
 	case tally.Outcome() == quorum.Won && lost == nil:
 		return nil
