@@ -23,7 +23,7 @@ type Round[T any] struct {
 	tally   Tally      // does not change after the decision
 	waiter  *waiter[T] // the waiter to wake at the decision; nil if there is none
 	end     time.Time  // when the round was decided; zero before that
-	open    int        // calls that are not finished; -1 after Done was called
+	open    int        // calls that are not finished; then ending, and ended
 	unheard int        // calls without a vote or a known failure; -1 after Heard was called
 	outcome Outcome
 	held    bool   // the round is held until Arm: no decision, no callbacks
@@ -58,18 +58,18 @@ func (r *Round[T]) Withdraw() {
 	r.unlock()
 }
 
-// Over reports whether the last lane has finished with the round.
+// Over reports whether the last lane has finished with the round, and Done has returned.
 func (r *Round[T]) Over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.open < 0
+	return r.open == ended
 }
 
 // AfterDone calls f as it calls [Spec.Done], when the last lane has finished with the round; at once
 // if that was before. f is called after Done, and after what earlier calls of AfterDone have set.
 func (r *Round[T]) AfterDone(f func()) {
 	r.mu.Lock()
-	if r.open < 0 {
+	if r.open == ended {
 		r.mu.Unlock()
 		f()
 		return
@@ -81,6 +81,12 @@ func (r *Round[T]) AfterDone(f func()) {
 	}
 	r.mu.Unlock()
 }
+
+// What open is once all calls are finished.
+const (
+	ending = -1 - iota // Done is being called
+	ended              // it has returned, or there is none
+)
 
 func (r *Round[T]) kept() bool { return !r.spec.KeepUntil.IsZero() }
 
@@ -211,8 +217,10 @@ func (r *Round[T]) unlock() {
 	}
 	var after func()
 	if ends {
-		r.open = -1
-		after = r.after
+		r.open = ending
+		if r.spec.Done == nil {
+			r.open, after = ended, r.after
+		}
 	}
 	r.mu.Unlock()
 
@@ -231,6 +239,9 @@ func (r *Round[T]) unlock() {
 	}
 	if ends && r.spec.Done != nil {
 		r.spec.Done(r)
+		r.mu.Lock()
+		r.open, after = ended, r.after
+		r.mu.Unlock()
 	}
 	if after != nil {
 		after()

@@ -172,8 +172,8 @@ func (l *Lock) startExtend(ttl time.Duration, byCaller bool, decided func(*quoru
 		Within:  within,
 		Decided: decided,
 		Done: func(round *quorum.Round[protocol.Operation]) {
+			l.topUp(round, ttl) // first, so that Detach finds it among those under way
 			l.finished(round)
-			l.topUp(round, ttl)
 		},
 	})
 	l.underWay = append(l.underWay, round)
@@ -260,7 +260,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	l.order.Lock()
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
-	if l.cause != nil || !now.Before(l.until) {
+	if l.cause != nil && !l.detaching || !now.Before(l.until) {
 		l.mu.Unlock()
 		l.order.Unlock()
 		return

@@ -31,7 +31,8 @@ type Lock struct {
 	proposals proposals // of the attempt that led to the lock; zero once they were all sent
 	toppedUp  bool      // nodes that the proposals did not reach may have the key
 	// underWay are the extensions and top-ups that not all lanes have finished with.
-	underWay []*quorum.Round[protocol.Operation]
+	underWay  []*quorum.Round[protocol.Operation]
+	detaching bool // Detach waits, and top-ups are still sent
 
 	mu        sync.Mutex
 	until     time.Time

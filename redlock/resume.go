@@ -90,8 +90,8 @@ func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration
 		l.underWay = append(l.underWay, round)
 		r.scheduler.EndAt(l, l.until)
 		round.AfterDone(func() {
-			l.finished(round)
 			l.topUp(round, ttl)
+			l.finished(round)
 		})
 		return l, nil
 	case tally.Outcome() == quorum.Won:

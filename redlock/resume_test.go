@@ -163,6 +163,32 @@ func TestResumeWithoutAMinority(t *testing.T) {
 	}
 }
 
+// A process may resume a lock only to prolong it, and hand it on at once. Masters that lack the key
+// get it all the same.
+func TestResumeAndDetachAtOnceRestoresTheMinority(t *testing.T) {
+	for name, connect := range map[string]bool{"first operation": false, "connected": true} {
+		virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+			handle, _ := handOver(b)
+			restartEmpty(b, 1, 3)
+			other := b.NewRedlock(redlock.Config{})
+			if connect {
+				require.NoError(t, other.Do(ctx, "connects", ttl, func(context.Context) error { return nil }))
+				b.Settle()
+				b.Delay(10*time.Millisecond, 10*time.Millisecond)
+			}
+			next := resume(b, other, handle, time.Hour)
+			took := virtual.Took(func() { handle = detach(b, next) })
+			if connect {
+				assert.Equal(t, 20*time.Millisecond, took, "a round trip for the top-up")
+			}
+			assert.Len(t, b.Has(key), 5, name)
+			b.Delay(0, 0)
+			b.Release(resume(b, b.Redlock, handle, ttl))
+			assert.Empty(t, b.Has(key))
+		})
+	}
+}
+
 func restartEmpty(b *virtual.Bed, which ...int) {
 	b.Masters.Kill(which...)
 	for _, i := range which {
