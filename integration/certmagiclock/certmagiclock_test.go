@@ -200,6 +200,20 @@ func TestRenewLockLeaseAfterALoss(t *testing.T) {
 	})
 }
 
+// A lock whose validity is over is got again at once, though its keys live a little longer.
+func TestRenewLockLeaseAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		locker := newLocker(t, masters)
+		require.NoError(t, locker.Lock(t.Context(), key))
+		masters.Kill(0, 1)
+		time.Sleep(ttl - 50*time.Millisecond) // within the drift margin, 1 % and 2 ms
+		require.NoError(t, masters.Restart(0, 1))
+		require.NoError(t, locker.RenewLockLease(t.Context(), key, time.Minute))
+		require.NoError(t, locker.Unlock(t.Context(), key))
+	})
+}
+
 func TestMistakesAreErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locks := newLocks(t, redlocktest.StartVirtual(t, 3))
