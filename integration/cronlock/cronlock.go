@@ -12,13 +12,13 @@
 //
 // # Once per firing
 //
-// The clocks of instances differ. When the last of them fires, the first may already have ended a
-// short job and released its lock. So set [Config.AtLeast] to more than any two clocks differ: the
-// key stays taken for that long from the acquisition, also if the instance dies after the job. AtLeast must be
-// below the shortest time between two firings by as much as the clocks differ, or the next firing
-// finds the key still taken.
+// The clocks of instances differ. When the last of them fires, the first may have ended a short job
+// already, and released its lock. So set [Config.AtLeast] to more than any two clocks differ: the key
+// then stays taken for that long, whatever becomes of the instance after the job. If two firings are
+// less than AtLeast and the difference of the clocks apart, the second one may be skipped.
 //
-// If an instance dies while it runs the job, nobody runs the job again for this firing.
+// If an instance dies while it runs the job, others do not run the job for this firing, unless their
+// clocks are behind by more than the ttl.
 //
 // # Keys
 //
@@ -44,8 +44,9 @@ type Config struct {
 	// match the duration of the job. Defaults to 30 s.
 	TTL time.Duration
 
-	// AtLeast is how long the key stays taken, from the acquisition, if the job ends before. It makes
-	// the job run once per firing. Defaults to 0: the lock ends with the job.
+	// AtLeast is how long the key stays taken from the acquisition on, and a little longer
+	// (redlock.Config.Drift), if the job ends before. It makes the job run once per firing. With a
+	// RestartGuard it may not be above that. Defaults to 0: the lock ends with the job.
 	AtLeast time.Duration
 
 	// Logger gets a skipped job as Info, and as Error why the lock was not acquired, was lost, or was
@@ -85,6 +86,9 @@ func Wrapper(locks *redlock.Redlock, key string, cfg Config) (cron.JobWrapper, e
 	end()
 	if _, err := locks.TryAcquire(ended, key, cfg.TTL); !errors.Is(err, context.Canceled) {
 		return nil, fmt.Errorf("cronlock: %w", err)
+	}
+	if _, err := locks.TryAcquire(ended, key, max(cfg.TTL, cfg.AtLeast)); !errors.Is(err, context.Canceled) {
+		return nil, fmt.Errorf("cronlock: Config.AtLeast as a ttl: %w", err)
 	}
 	w := wrapper{locks, key, cfg}
 	return func(job cron.Job) cron.Job { return cron.FuncJob(func() { w.run(job) }) }, nil
@@ -136,10 +140,11 @@ func (w wrapper) acquire(ctx context.Context) (*redlock.Lock, error) {
 	}
 }
 
-// release ends the lock, and keeps the key taken for what is left.
+// release ends the lock, and leaves the key taken for what is left of AtLeast.
 func (w wrapper) release(lock *redlock.Lock, left time.Duration) error {
-	if left <= 0 {
-		return lock.Release(context.Background())
+	err := lock.ReleaseAfter(context.Background(), left)
+	if err != nil {
+		_ = lock.Release(context.Background()) // if left itself was the mistake
 	}
-	return lock.ReleaseAfter(context.Background(), max(left, 10*time.Millisecond))
+	return err
 }

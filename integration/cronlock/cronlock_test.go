@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/integration/cronlock"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
@@ -142,7 +143,7 @@ func TestAtLeastCountsFromTheAcquisition(t *testing.T) {
 					time.Sleep(left - time.Second)
 					other.Run()
 					assert.Zero(t, ran)
-					time.Sleep(time.Second)
+					time.Sleep(time.Second + clock.DefaultDrift.Of(left))
 				}
 				other.Run()
 				assert.Equal(t, 1, ran)
@@ -217,16 +218,21 @@ func TestFuncWithoutWrapper(t *testing.T) {
 
 func TestMistakesAreErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		locks := newLocks(t, redlocktest.StartVirtual(t, 3))
+		masters := redlocktest.StartVirtual(t, 3)
+		locks := newLocks(t, masters)
+		guarded, err := redlock.New(masters.Clients(), redlock.Config{RestartGuard: 30 * time.Second})
+		require.NoError(t, err)
+		defer guarded.Close()
 		for want, args := range map[string]struct {
 			locks *redlock.Redlock
 			key   string
 			cfg   cronlock.Config
 		}{
-			"locks is nil":          {nil, key, cronlock.Config{}},
-			"key is empty":          {locks, "", cronlock.Config{}},
-			"ttl 1ms":               {locks, key, cronlock.Config{TTL: time.Millisecond}},
-			"ttl -1s":               {locks, key, cronlock.Config{TTL: -time.Second}},
+			"locks is nil": {nil, key, cronlock.Config{}},
+			"key is empty": {locks, "", cronlock.Config{}},
+			"ttl 1ms":      {locks, key, cronlock.Config{TTL: time.Millisecond}},
+			"ttl -1s":      {locks, key, cronlock.Config{TTL: -time.Second}},
+			"Config.AtLeast as a ttl: redlock: ttl 1m0s is above Config.RestartGuard": {guarded, key, cronlock.Config{AtLeast: time.Minute}},
 			"Config.AtLeast -1s is": {locks, key, cronlock.Config{AtLeast: -time.Second}},
 		} {
 			_, err := cronlock.Wrapper(args.locks, args.key, args.cfg)
