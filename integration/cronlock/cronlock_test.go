@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/robfig/cron/v3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,6 +111,51 @@ func TestJobRunsOncePerFiring(t *testing.T) {
 	}
 }
 
+// Each of three instances gets another one of three masters. After this one of them runs the job.
+func TestJobRunsOnceAfterSplitVotes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		var ran atomic.Int32
+		var jobs []cron.Job
+		var slow []*redlocktest.Path
+		for i := range 3 {
+			var clients []redis.UniversalClient
+			for j, m := range masters.All() {
+				path := m.Path()
+				clients = append(clients, path.Client())
+				if i != j {
+					slow = append(slow, path)
+				}
+			}
+			locks, err := redlock.New(clients, redlock.Config{})
+			require.NoError(t, err)
+			defer locks.Close()
+			warm, err := locks.TryAcquire(t.Context(), "warm", ttl)
+			require.NoError(t, err)
+			require.NoError(t, warm.Release(t.Context()))
+			once, err := cronlock.Wrapper(locks, key, cronlock.Config{AtLeast: atLeast, Logger: &logbook{}})
+			require.NoError(t, err)
+			jobs = append(jobs, once(cron.FuncJob(func() { ran.Add(1) })))
+		}
+		for _, path := range slow {
+			path.Hold(true, false)
+		}
+		var wg sync.WaitGroup
+		for _, job := range jobs {
+			wg.Go(job.Run)
+		}
+		synctest.Wait()
+		for i, m := range masters.All() {
+			assert.True(t, m.Miniredis().Exists(key), i)
+		}
+		for _, path := range slow {
+			path.Heal()
+		}
+		wg.Wait()
+		assert.EqualValues(t, 1, ran.Load())
+	})
+}
+
 // Without AtLeast the lock ends with the job, which may take longer than the ttl.
 func TestLockEndsWithTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +165,9 @@ func TestLockEndsWithTheJob(t *testing.T) {
 		other := newJob(t, masters, cronlock.Config{Logger: logger}, cron.FuncJob(func() { ran++ }))
 		newJob(t, masters, cronlock.Config{Logger: logger}, cron.FuncJob(func() {
 			time.Sleep(3 * ttl)
+			skips := time.Now()
 			other.Run()
+			assert.Zero(t, time.Since(skips), "it does not wait")
 		})).Run()
 		assert.Zero(t, ran)
 		assert.Equal(t, []string{"skip key" + key}, logger.lines)
