@@ -31,4 +31,9 @@
 //
 // If an instance dies while it runs the job, others do not run the job for this firing, unless their
 // clocks are behind by more than the ttl.
+//
+// # A leader for all jobs
+//
+// With an [Elector] one instance is the leader and runs all jobs, as suits jobs that share the
+// memory or the disk of their host.
 package gocronlock

@@ -139,18 +139,18 @@ func (l *Locker) Task(name string, fn func(ctx context.Context) error) gocron.Ta
 		if h == nil {
 			return fmt.Errorf("gocronlock: no lock on %q: the task needs the name of its job (gocron.WithName), and its Locker", name)
 		}
-		err := with(ctx, h.lock.Context(), fn)
-		if !h.lock.Valid() {
-			err = errors.Join(err, fmt.Errorf("gocronlock: the lock on %q was lost: %w", name, context.Cause(h.lock.Context())))
-		}
-		return err
+		return run(ctx, h.lock.Context(), h.lock, fn)
 	})
 }
 
-// with runs fn with a context that ends with either of two.
-func with(ctx, lock context.Context, fn func(context.Context) error) error {
-	both, cancel := context.WithCancelCause(lock)
+// run runs fn with a context that ends with either of two. A loss of the lock is an error.
+func run(ctx, locked context.Context, lock *redlock.Lock, fn func(context.Context) error) error {
+	both, cancel := context.WithCancelCause(locked)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	return fn(both)
+	err := fn(both)
+	if !lock.Valid() {
+		err = errors.Join(err, fmt.Errorf("gocronlock: the lock on %q was lost: %w", lock.Key(), context.Cause(lock.Context())))
+	}
+	return err
 }
