@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/label"
 	"github.com/quorumlock/redlock/internal/slot"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -103,6 +104,15 @@ type Config struct {
 	// the key if it arrives after a release and before the waiter that the release woke.
 	Fair bool
 
+	// Owner says who holds a lock, for people: Inspect and the command redlock status show it, and
+	// since when. It is a part of each value, behind the random part, so anyone with the right to
+	// read the keys can read it. It has no part in deciding who owns a lock, and many clients may
+	// have the same. It has at most 128 bytes of UTF-8, without control characters and others that
+	// cannot be printed.
+	//
+	// Defaults to the name of the host and the id of the process: "web-3 pid 4711".
+	Owner string
+
 	// Clock measures every duration that the lock depends on.
 	//
 	// Defaults to clock.System.
@@ -158,6 +168,9 @@ func (c Config) withDefaults() Config {
 	if c.Drift == (clock.Drift{}) {
 		c.Drift = clock.DefaultDrift
 	}
+	if c.Owner == "" {
+		c.Owner = label.Default()
+	}
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
@@ -176,6 +189,9 @@ func (c Config) validate() error {
 	}
 	if c.RestartGuard != 0 && c.RestartGuard < minTTL {
 		return fmt.Errorf("redlock: Config.RestartGuard %v is below the shortest ttl, %v", c.RestartGuard, minTTL)
+	}
+	if err := label.Check(c.Owner); err != nil {
+		return fmt.Errorf("redlock: Config.Owner %w", err)
 	}
 	if c.Logger != nil && c.Logger.Handler() == nil {
 		return errors.New("redlock: Config.Logger has no handler; make it with slog.New")

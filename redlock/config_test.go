@@ -52,6 +52,10 @@ func TestNewRefusesBadArgumentsByName(t *testing.T) {
 		{"a factor of 1", one, redlock.Config{Drift: clock.Drift{Factor: 1}}, "Config.Drift.Factor"},
 		{"no number", one, redlock.Config{Drift: clock.Drift{Factor: math.NaN()}}, "Config.Drift.Factor"},
 		{"a negative floor", one, redlock.Config{Drift: clock.Drift{Floor: -1}}, "Config.Drift.Floor"},
+		{"an owner with control characters", one, redlock.Config{Owner: "web\x1b[2J"}, "Config.Owner has the character U+001B, which cannot be printed"},
+		{"an owner of two lines", one, redlock.Config{Owner: "web\n"}, "Config.Owner has the character U+000A"},
+		{"a long owner", one, redlock.Config{Owner: strings.Repeat("x", 129)}, "Config.Owner has 129 bytes, more than 128"},
+		{"an owner in no UTF-8", one, redlock.Config{Owner: "Z\xfcrich"}, "Config.Owner is not valid UTF-8"},
 		{"a nil clock", one, redlock.Config{Clock: (*stopped)(nil)}, "Config.Clock"},
 		{"a logger without a handler", one, redlock.Config{Logger: &slog.Logger{}}, "Config.Logger"},
 	} {

@@ -11,8 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/quorumlock/redlock/internal/label"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -39,6 +38,16 @@ type NodeInspection struct {
 	// Holder stands for the value of the key: 8 hex digits of its SHA-256, from which the value
 	// cannot be found. It is the same on all nodes that have the same lock; "" if the key is free.
 	Holder string
+
+	// Owner is the Config.Owner of the client that has the lock. It is "" if the key is free, and if
+	// the value has no such label, as those of other libraries. Anyone with the right to write
+	// the key can have written it, but it has nothing that cannot be printed.
+	Owner string
+
+	// Since is when the lock was asked for, by the clock of its client, in whole seconds. For a lock
+	// that was waited for it is the last attempt, so hardly before the lock was granted. It is zero
+	// if the value does not say.
+	Since time.Time
 
 	// TTL is how long the key lives on the node. It is 0 if the key is free, and negative if the
 	// key does not expire, in which case another program has written it.
@@ -76,7 +85,7 @@ func (n NodeInspection) Foreign() string {
 		return ""
 	}
 	var why []string
-	if !lockValue(*n.value) {
+	if _, ok := label.Read(*n.value); !ok {
 		why = append(why, "its value is no UUID")
 	}
 	if n.TTL < 0 {
@@ -84,9 +93,6 @@ func (n NodeInspection) Foreign() string {
 	}
 	return strings.Join(why, ", and ")
 }
-
-// lockValue reports whether the value has the form of a lock's; see random.value.
-func lockValue(value string) bool { return len(value) == 36 && uuid.Validate(value) == nil }
 
 // Inspect asks every node what it knows of key, and changes nothing. The key need not be held.
 // Inspect takes one round trip to the slowest node, and never longer than Config.NodeTimeout. If a
@@ -156,6 +162,8 @@ func (s *survey) Replied(node int, _ *protocol.Operation, r protocol.Reply) {
 	n := NodeInspection{TTL: r.Seen.TTL, Waiting: r.Seen.Waiting, Fence: r.Seen.Fence, value: r.Seen.Value}
 	if n.value != nil {
 		n.Holder = holderName(*n.value)
+		shown, _ := label.Read(*n.value)
+		n.Owner, n.Since = shown.Owner, shown.Since
 	}
 	s.nodes[node] = n
 }

@@ -53,8 +53,8 @@ type Lock struct {
 // Key returns the locked key, without Config.KeyPrefix.
 func (l *Lock) Key() string { return l.key }
 
-// Value returns the random string that the nodes store under the key. A client that knows it can
-// release the lock: treat it as a secret.
+// Value returns the string that the nodes store under the key: a random UUID, when the lock was
+// asked for, and Config.Owner. A client that knows it can release the lock: treat it as a secret.
 func (l *Lock) Value() string { return l.value }
 
 // FencingToken returns a number that is higher than that of every earlier lock on the key. With it

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// random makes the values that identify a key's owner, which must not be guessed, and the pauses of
+// random makes the random parts of the values that identify a key's owner, which must not be guessed, and the pauses of
 // waiters, which must not coincide. It reads no byte before it is needed. A copy of the process, as
 // of a cloned machine, would have the same bytes in store, and its locks the same values, so that
 // each could release the other's. The bytes of crypto/rand come from the kernel, which notices a
@@ -25,15 +25,15 @@ type random struct {
 
 func newRandom(source io.Reader) *random { return &random{source: source} }
 
-// value returns a new UUIDv4, or the source's error.
-func (r *random) value() (string, error) {
+// uuid returns a new UUIDv4, or the source's error.
+func (r *random) uuid() (uuid.UUID, error) {
 	r.mu.Lock()
 	_, err := io.ReadFull(r.source, r.bytes[:])
 	id := uuid.UUID(r.bytes)
 	r.mu.Unlock()
 	id[6] = id[6]&0x0f | 0x40 // version 4
 	id[8] = id[8]&0x3f | 0x80 // variant of RFC 9562
-	return id.String(), err
+	return id, err
 }
 
 // below returns a random time from 0 to d, without d; 0 if the source fails.

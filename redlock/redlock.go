@@ -2,9 +2,9 @@ package redlock
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -116,12 +116,12 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		}
 		r.nodes = append(r.nodes, n)
 	}
-	id, err := r.random.value()
+	id, err := r.random.uuid()
 	if err != nil {
 		return nil, fmt.Errorf("redlock: Config.Rand: %w", err)
 	}
 	r.subscriber = wakeup.New(wakeup.Config{
-		ID: strings.ReplaceAll(id, "-", "")[:idLength], Nodes: r.nodes,
+		ID: hex.EncodeToString(id[:])[:idLength], Nodes: r.nodes,
 		NodeTimeout: cfg.NodeTimeout, Clock: cfg.Clock, Log: r.log, Leave: r.dequeueStray,
 	})
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/internal/label"
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
@@ -129,14 +130,18 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 // operation returns the operation of the first round.
 func (a *attempt) operation() (op protocol.Operation, err error) {
 	r, nodeKey := a.r, a.r.cfg.KeyPrefix+a.key
-	op = protocol.Operation{Kind: protocol.Acquire, Observer: observer{r}, Key: a.key, NodeKey: nodeKey, TTL: protocol.Millis(a.ttl)}
-	if op.Value, err = r.random.value(); err != nil {
+	id, err := r.random.uuid()
+	if err != nil {
 		return op, fmt.Errorf("redlock: acquire %q: no random value: %w", a.key, err)
 	}
+	op = protocol.Operation{Kind: protocol.Acquire, Observer: observer{r}, Key: a.key, NodeKey: nodeKey, TTL: protocol.Millis(a.ttl)}
 	if r.cfg.Fencing {
 		if op.Fence, err = r.newFence(a.key, nodeKey); err != nil {
 			return op, err
 		}
+		op.Value = label.Value(id, op.Fence.Read, r.cfg.Owner)
+	} else {
+		op.Value = label.Value(id, r.cfg.Clock.Now(), r.cfg.Owner)
 	}
 	switch {
 	case a.wait != nil:

@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Verdict is the conclusion from the nodes' answers to an inspection.
@@ -78,6 +79,18 @@ func (i *Inspection) Holder() (holder string, on int) {
 		return "", 0
 	}
 	return holder, on
+}
+
+// Owner returns the Owner of the lock that a majority of the nodes has, and since when it has the
+// lock; "" and a zero time if no lock has a majority, or its value has no label.
+func (i *Inspection) Owner() (owner string, since time.Time) {
+	holder, _ := i.Holder()
+	for _, n := range i.Nodes {
+		if n.Holder == holder {
+			return n.Owner, n.Since
+		}
+	}
+	return "", time.Time{}
 }
 
 // most returns the holder that the most nodes have, and the number of these nodes. If several

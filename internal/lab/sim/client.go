@@ -62,6 +62,7 @@ func (w *world) newClient(i int) *client {
 	lock, err := redlock.New(nodes, redlock.Config{
 		NodeTimeout: plan.NodeTimeout,
 		Drift:       plan.Drift,
+		Owner:       fmt.Sprintf("client %d", i+1), // not this process, so that a run can be repeated
 		Clock:       c.clock,
 		Rand:        reader{stream(w.plan.Config.Seed, "values", i)},
 

@@ -60,12 +60,12 @@ func Scrub(err error, value string) error {
 	if i := strings.Index(clean, "with args"); i >= 0 {
 		clean = strings.TrimRight(clean[:i], " ,")
 	}
-	// This also removes values of other commands, and truncated values: nothing else in a
-	// server's message looks like a UUID.
-	clean = uuidLike().ReplaceAllLiteralString(clean, "…")
 	if value != "" {
 		clean = strings.ReplaceAll(clean, value, "…")
 	}
+	// This also removes values of other commands, and truncated values: nothing else in a
+	// server's message looks like a UUID. An owner's label behind it may stay.
+	clean = uuidLike().ReplaceAllLiteralString(clean, "…")
 	if clean != msg || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return errors.New(clean)
 	}

@@ -135,8 +135,8 @@ func TestRealReleaseAndExtendOnTheWire(t *testing.T) {
 			continue
 		}
 		require.Len(t, sent, 2)
-		assert.Regexp(t, `^"set" "orders" "[0-9a-f-]{36}" "nx" "px" "10000"$`, sent[0])
-		assert.Regexp(t, `^"evalsha" "[0-9a-f]{40}" "2" "orders" `+itsFlag+` "[0-9a-f-]{36}"$`, sent[1])
+		assert.Regexp(t, `^"set" "orders" "[0-9a-f-]{36} [0-9]+ [^"]+" "nx" "px" "10000"$`, sent[0])
+		assert.Regexp(t, `^"evalsha" "[0-9a-f]{40}" "2" "orders" `+itsFlag+` "[0-9a-f-]{36} [0-9]+ [^"]+"$`, sent[1])
 		assert.NotContains(t, sent[0]+sent[1], l.Value())
 	}
 

@@ -181,6 +181,9 @@ func lockLike(i status.Inspection) (n int) {
 // once and does not wait for the end of a line.
 func confirm(ctx context.Context, in io.Reader, prompt io.Writer, i status.Inspection) error {
 	question := "Is its holder dead? Type yes to break this lock: "
+	if owner, _ := i.Owner(); owner != "" {
+		question = fmt.Sprintf("Is its holder, %s, dead? Type yes to break this lock: ", owner)
+	}
 	if lockLike(i) == 0 {
 		question = "It does not look like a lock. Type yes to delete it: "
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorumlock/redlock/internal/cli"
+	"github.com/quorumlock/redlock/internal/label"
 	"github.com/quorumlock/redlock/internal/masterlist"
 	"github.com/quorumlock/redlock/redlock"
 )
@@ -36,7 +37,7 @@ type flags struct {
 	nonblock, fencing, fair bool
 	clearNodes              bool
 	conflict                int
-	line                    string
+	line, owner             string
 	verbose, quiet          bool
 }
 
@@ -114,6 +115,7 @@ Exit status:
 	set.BoolVar(&f.clearNodes, "clear-env-nodes", false, "keep "+masterlist.NodesVariable+", which may have passwords,\nout of the command's environment")
 	set.BoolVar(&f.fencing, "fencing", false, "give the command a fencing token")
 	set.Var(&f.guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
+	set.StringVar(&f.owner, "owner", "", "how redlock status names this holder (default the\nhost's name and redlock's process id)")
 	set.StringVarP(&f.line, "command", "c", "", "a line for /bin/sh, in place of a command")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "tell on stderr what happens")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
@@ -174,6 +176,8 @@ func (f *flags) checkFlags(given func(string) bool) error {
 		return cli.Usagef("--nonblock and --wait exclude each other")
 	case f.wait < 0:
 		return cli.Usagef("--wait %v is negative", time.Duration(f.wait))
+	case label.Check(f.owner) != nil:
+		return cli.Usagef("--owner %v", label.Check(f.owner))
 	case f.conflict < 0 || f.conflict > 255:
 		return cli.Usagef("--conflict-exit-code %d is not in [0, 255]", f.conflict)
 	case given("restart-guard") && time.Duration(f.guard) < ttl:
@@ -205,6 +209,7 @@ func (f *flags) config(p *printer) redlock.Config {
 		// This is longer than the library's default: the first answers include the time to connect.
 		// Only a hung majority makes a caller wait this long.
 		NodeTimeout:  min(masterlist.NodeTimeout, time.Duration(f.ttl)/4),
+		Owner:        f.owner,
 		Fencing:      f.fencing,
 		Fair:         f.fair,
 		RestartGuard: time.Duration(f.guard),

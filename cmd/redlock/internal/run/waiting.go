@@ -147,6 +147,9 @@ func (s *lastHolder) describe(i *redlock.Inspection, now time.Time) string {
 	if s.holder != holder {
 		*s = lastHolder{holder, now}
 	}
+	if owner, _ := i.Owner(); owner != "" {
+		holder = fmt.Sprintf("%s (%s)", owner, holder)
+	}
 	return fmt.Sprintf("held by %s on %d of %d for %v+, %v left",
 		holder, on, nodes, now.Sub(s.since).Round(time.Second), left.Round(time.Second))
 }

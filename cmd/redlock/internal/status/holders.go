@@ -130,10 +130,34 @@ func (i Inspection) Sentence() string {
 	if why := i.Why(); why != "" {
 		said += " It does not look like a lock " + why + "."
 	}
+	if owners := i.owners(time.Now()); owners != "" {
+		said += " " + owners
+	}
 	if n := i.waiting(); n > 0 {
 		said += fmt.Sprintf(" %d in the queue.", n)
 	}
 	return said
+}
+
+// owners names the owner of each holder whose value has a label, in a sentence; "" if none has.
+func (i Inspection) owners(now time.Time) string {
+	var all []string
+	for _, n := range i.Nodes {
+		if n.Since.IsZero() {
+			continue
+		}
+		said := fmt.Sprintf("%s is %s, since %s", n.Holder, cmp.Or(n.Owner, "unnamed"), n.Since.UTC().Format(time.RFC3339))
+		if ago := now.Sub(n.Since); ago >= 0 { // its clock may be ahead of ours
+			said += fmt.Sprintf(" (%s ago)", terminal.Brief(ago.Truncate(time.Second)))
+		}
+		if !slices.Contains(all, said) {
+			all = append(all, said)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, "; ") + "."
 }
 
 // Why returns where and why the key does not look like a lock, or "" if it does everywhere.

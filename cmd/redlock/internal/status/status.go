@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,9 +35,10 @@ fencing token that was granted. A ? stands for a value that the user may not
 see.
 
 The holder is shown as the beginning of a hash of the key's value. It is the
-same on all masters that have the lock, and run --verbose prints it too. A
-client that knows the value itself can release the lock, so the value is shown
-only with --show-value.
+same on all masters that have the lock, and run --verbose prints it too. Below
+the table each holder's owner is named, as run --owner or Config.Owner sets it,
+and since when it has the lock, by its own clock. A client that knows the value
+itself can release the lock, so the value is shown only with --show-value.
 
 The verdict:
   held     a majority has the same lock
@@ -136,27 +138,32 @@ type Report struct {
 	Key     string       `json:"key"`
 	Verdict string       `json:"verdict"`
 	Holder  string       `json:"holder,omitempty"` // of the majority
+	Owner   string       `json:"owner,omitempty"`  // of the majority: its Config.Owner
+	Since   *time.Time   `json:"since,omitempty"`  // of the majority: when it asked for the lock, by its clock
 	Quorum  int          `json:"quorum"`           // how many masters must agree
 	Nodes   []nodeReport `json:"nodes"`
 }
 
 type nodeReport struct {
-	Addr    string  `json:"addr"`
-	State   string  `json:"state"`
-	Holder  string  `json:"holder,omitempty"`
-	TTL     *int64  `json:"ttl_ms,omitempty"`  // -1: it does not expire
-	Waiting *int    `json:"waiting,omitempty"` // length of the queue
-	Fence   *int64  `json:"fence,omitempty"`   // 0: none
-	Foreign string  `json:"foreign,omitempty"` // why it does not look like a lock
-	Error   string  `json:"error,omitempty"`
-	Value   *string `json:"value,omitempty"`
+	Addr    string     `json:"addr"`
+	State   string     `json:"state"`
+	Holder  string     `json:"holder,omitempty"`
+	Owner   string     `json:"owner,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+	TTL     *int64     `json:"ttl_ms,omitempty"`  // -1: it does not expire
+	Waiting *int       `json:"waiting,omitempty"` // length of the queue
+	Fence   *int64     `json:"fence,omitempty"`   // 0: none
+	Foreign string     `json:"foreign,omitempty"` // why it does not look like a lock
+	Error   string     `json:"error,omitempty"`
+	Value   *string    `json:"value,omitempty"`
 }
 
 func NewReport(seen *redlock.Inspection, values bool) *Report {
 	holder, _ := seen.Holder()
-	r := &Report{Key: seen.Key, Verdict: seen.Verdict().String(), Holder: holder, Quorum: seen.Need}
+	owner, since := seen.Owner()
+	r := &Report{Key: seen.Key, Verdict: seen.Verdict().String(), Holder: holder, Owner: owner, Since: known(since), Quorum: seen.Need}
 	for _, n := range seen.Nodes {
-		report := nodeReport{Addr: n.Addr, State: stateOf(n), Holder: n.Holder, Foreign: n.Foreign()}
+		report := nodeReport{Addr: n.Addr, State: stateOf(n), Holder: n.Holder, Owner: n.Owner, Since: known(n.Since), Foreign: n.Foreign()}
 		switch report.State {
 		case Failed:
 			report.Error = plain.Line(n.Err)
@@ -176,4 +183,13 @@ func NewReport(seen *redlock.Inspection, values bool) *Report {
 		r.Nodes = append(r.Nodes, report)
 	}
 	return r
+}
+
+// known returns the time in UTC; nil if it is zero.
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
 }
