@@ -106,7 +106,7 @@ func ExampleElection_IsLeader() {
 }
 
 func ExampleElection_Leader() {
-	locks, err := redlock.Open(masters, redlock.Config{})
+	locks, err := redlock.Open(masters, redlock.Config{Owner: "web-3"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,10 +122,10 @@ func ExampleElection_Leader() {
 	}
 	defer term.Release(ctx)
 	leader, err := leaders.Leader(ctx)
-	fmt.Println(err, leader.Holder == term.Holder())
+	fmt.Println(err, leader.Owner, leader.Holder == term.Holder())
 	// Output:
 	// election: no leader of "leader:indexer"
-	// <nil> true
+	// <nil> web-3 true
 }
 
 func ExampleElection_Observe() {

@@ -11,11 +11,12 @@ import (
 
 // Leader describes a leader as others may see it. It has nothing of the lock's value.
 type Leader struct {
-	// Owner is the redlock.Config.Owner of the leader's client, or "" if the lock's value has none.
+	// Owner is the redlock.Config.Owner of the leader's client. It is "" if a client of another
+	// library has the lock. It is for people: any client that may write the key can claim any Owner.
 	Owner string
 
-	// Since is when the term began, by the clock of the leader's client and in whole seconds. It is
-	// zero if the lock's value does not say it.
+	// Since is when the leader asked for the lock of this term, by the clock of its client and in
+	// whole seconds. It is zero if a client of another library has the lock.
 	Since time.Time
 
 	// Holder stands for the term: it is the redlock.Lock.Holder of the leader's lock, and differs
@@ -48,26 +49,15 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	}
 	switch seen.Verdict() {
 	case redlock.VerdictHeld:
-		return leaderOf(seen), nil
+		owner, since := seen.Owner()
+		holder, _ := seen.Holder()
+		return Leader{Owner: owner, Since: since, Holder: holder}, nil
 	case redlock.VerdictUnknown:
 		return Leader{}, silence(seen)
 	case redlock.VerdictForeign:
 		return Leader{}, fmt.Errorf("election: leader of %q: %w", e.name, redlock.ErrForeign)
 	}
 	return Leader{}, fmt.Errorf("%w of %q", ErrNoLeader, e.name)
-}
-
-// leaderOf returns the holder of a majority.
-func leaderOf(seen *redlock.Inspection) Leader {
-	holder, _ := seen.Holder()
-	leader := Leader{Holder: holder}
-	for _, n := range seen.Nodes {
-		if n.Holder == holder {
-			_ = n
-			break
-		}
-	}
-	return leader
 }
 
 // silence returns an error that names the nodes that could not tell.

@@ -19,17 +19,21 @@ import (
 // The leader is the holder of a majority. Everybody sees the same one, and nobody a secret.
 func TestLeaderIsTheHolderOfAMajority(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
-		e, watcher := candidate(b, redlock.Config{}), candidate(b, redlock.Config{})
+		e, watcher := candidate(b, redlock.Config{Owner: "web-3"}), candidate(b, redlock.Config{Owner: "web-4"})
 		_, err := watcher.Leader(ctx)
 		require.ErrorIs(b, err, election.ErrNoLeader)
 
+		began := time.Now()
 		term := campaign(b, e)
+		time.Sleep(5 * ttl)
 		for _, away := range [][]int{nil, {0}, {0, 4}} {
 			forget(b, away...)
 			for _, who := range []*election.Election{e, watcher} {
 				leader, err := who.Leader(ctx)
 				require.NoError(b, err)
 				assert.Equal(b, term.Holder(), leader.Holder)
+				assert.Equal(b, "web-3", leader.Owner)
+				assert.True(b, began.Truncate(time.Second).Equal(leader.Since), leader.Since)
 				assert.NotContains(b, fmt.Sprintf("%+v", leader), term.Value())
 			}
 		}
