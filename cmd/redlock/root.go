@@ -35,7 +35,7 @@ agrees on: they outlive the loss of any minority of the masters.`,
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"locks", "Locks:", []*cobra.Command{run.Command(), status.Command(), release.Command()}},
+		{"locks", "Locks:", []*cobra.Command{run.Command(), run.Elect(), status.Command(), release.Command()}},
 		{"masters", "Masters:", []*cobra.Command{nodes.Command()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})

@@ -93,7 +93,7 @@ func TestObserveANewTermOfTheSameOwner(t *testing.T) {
 		e := election.New(b.Redlock, name, ttl)
 		term := campaign(b, e)
 		var holders []string
-		for leader, err := range e.Observe(ctx) {
+		for leader, err := range e.Observe(soon(b, 9*ttl)) {
 			require.NoError(b, err)
 			assert.Equal(b, term.Holder(), leader.Holder)
 			if holders = append(holders, leader.Holder); len(holders) == 3 {
@@ -103,6 +103,7 @@ func TestObserveANewTermOfTheSameOwner(t *testing.T) {
 			term = campaign(b, e)
 		}
 		require.NoError(b, term.Release(ctx))
+		require.Len(b, holders, 3)
 		assert.NotEqual(b, holders[0], holders[1])
 		assert.NotEqual(b, holders[1], holders[2])
 	})
