@@ -86,9 +86,14 @@ func (l *Lock) expire(now time.Time) {
 	l.lose(ErrExpired)
 }
 
-// startRelease ends the lock and starts its release. It returns nil if the release was started
-// before.
+// startRelease ends the lock and starts its release. It returns nil if the lock was given up before.
 func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
+	return l.startEnd(cause, l.operation(protocol.Release, 0))
+}
+
+// startEnd ends the lock and starts the operation that gives its keys up: a Release or a Retain. It
+// returns nil if one was started before.
+func (l *Lock) startEnd(cause error, op protocol.Operation) *quorum.Round[protocol.Operation] {
 	l.order.Lock()
 	l.mu.Lock()
 	if l.released {
@@ -97,11 +102,13 @@ func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 		return nil
 	}
 	l.released = true
-	release := l.operation(protocol.Release, 0)
+	leaves := false
 	if l.end(cause) && l.wait != nil {
 		// A lost lock has given up its queue entries already, and its caller may be waiting again.
 		l.wait.End(l.r.cfg.Clock.Now())
-		release.Queue, release.Sender, release.Observer = l.wait.queue, l.wait.sender(""), l.wait
+		if leaves = op.Kind != protocol.Release; !leaves {
+			op.Queue, op.Sender, op.Observer = l.wait.queue, l.wait.sender(""), l.wait
+		}
 	}
 	keys := l.keysUntil
 	if atLeast := l.r.cfg.Clock.Now().Add(l.r.cfg.NodeTimeout); keys.Before(atLeast) {
@@ -121,9 +128,12 @@ func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
 			}
 		}
 	}
-	round := l.r.submit(quorum.Spec[protocol.Operation]{Op: release, Nodes: sentTo, Sure: true, KeepUntil: keys})
+	round := l.r.submit(quorum.Spec[protocol.Operation]{Op: op, Nodes: sentTo, Sure: true, KeepUntil: keys})
 	l.order.Unlock()
 	round.Arm()
+	if leaves {
+		l.wait.dequeue("")
+	}
 	return round
 }
 
@@ -265,7 +275,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 
 func (l *Lock) operation(k protocol.Kind, ttl time.Duration) protocol.Operation {
 	c := protocol.Operation{Kind: k, Observer: observer{l.r}, Key: l.key, NodeKey: l.nodeKey, Value: l.value, TTL: protocol.Millis(ttl), Fence: l.fence}
-	if k == protocol.Release {
+	if k == protocol.Release || k == protocol.Retain {
 		c.Queue = protocol.FlagOf(l.nodeKey.(string))
 	}
 	return c

@@ -180,9 +180,14 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // If the lock was lost before, the error also matches the cause of that loss. A second Release
 // returns ErrReleased and asks no node.
 func (l *Lock) Release(ctx context.Context) error {
+	return l.giveUp(l.operation(protocol.Release, 0))
+}
+
+// giveUp ends the lock with a Release or a Retain. A lost lock is released in any case.
+func (l *Lock) giveUp(op protocol.Operation) error {
 	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
-		return l.opError("release", err)
+		return l.opError(op.Kind.String(), err)
 	}
 	defer l.r.operations.Done()
 
@@ -190,9 +195,12 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.expireIfDue(l.r.cfg.Clock.Now())
 	lost := l.cause
 	l.mu.Unlock()
-	round := l.startRelease(ErrReleased)
+	if lost != nil {
+		op = l.operation(protocol.Release, 0)
+	}
+	round := l.startEnd(ErrReleased, op)
 	if round == nil {
-		return l.opError("release", ErrReleased)
+		return l.opError(op.Kind.String(), ErrReleased)
 	}
 	round.Wait(context.Background())
 	if round.Replied(protocol.Woke) {
@@ -201,6 +209,9 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.r.local.Pass(&l.localLock)
 
 	tally := round.Tally()
+	if op.Kind == protocol.Retain && tally.Rejected() {
+		l.releaseRest(op.Until)
+	}
 	switch {
 	case tally.Outcome() == quorum.Won && lost == nil:
 		return nil

@@ -14,6 +14,8 @@ type Script struct{ Text, SHA1 string }
 var (
 	//go:embed release.lua
 	releaseText string
+	//go:embed retain.lua
+	retainText string
 	//go:embed force.lua
 	forceText string
 	//go:embed extend.lua
@@ -30,11 +32,12 @@ var (
 
 // The scripts. Each file describes its arguments and its reply.
 var (
-	Release = Script{including(wakeText, releaseText), "b4ff3d38bab1162b96024c25f14a0d4021c7bccd"}
-	Force   = Script{including(wakeText, forceText), "70ac01f590173ed2d37a944793b5bd8ceab479ae"}
+	Release = Script{including(wakeText, releaseText), "2fe771f80b1fedd4c607dbc96e6c9e95a03b89cb"}
+	Retain  = Script{including(wakeText, retainText), "9ae66aa948ad435841257bcbdb974361419faf47"}
+	Force   = Script{including(wakeText, forceText), "72d55db054071214685837a47c315626df82cd04"}
 	Extend  = Script{extendText, "a298951b21bd8fb300a60e7e68d7ea417672a3f1"}
 	Propose = Script{proposeText, "39a9232a1ea5619ac4a28e52dafc08d13099d806"}
-	Queue   = Script{including(wakeText, queueText), "165fe391aeecebf924f25bbc654e15d8abfb35d8"}
+	Queue   = Script{including(wakeText, queueText), "ff3c960a050b645cc218e9265463e6d2b2a8d351"}
 	Inspect = Script{inspectText, "e8712ffe2f58848fa24c8445d68cec2a32df377e"}
 )
 

@@ -64,7 +64,8 @@ local function dequeue(queue, flag, name, ticket)
   end
 end
 
--- notify publishes a message to a waiter: kind, its ticket, and the key as its client names it. A
+-- notify publishes a message to a waiter: kind ('' for a free key, '~' to the second waiter, '=' and
+-- milliseconds for a key that expires), its ticket, and the key as its client names it. A
 -- later wait of that client recognises by the ticket that the message is not for it. The result
 -- is the number of subscribers, or an error.
 local function notify(kind, name, ticket)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
@@ -27,7 +28,7 @@ func changesKeys(client *redis.ClusterClient) bool {
 	send := func(run func(cmd redis.Cmder)) {
 		const key = "redlock:hooks"
 		cmd := newSet()
-		cmd.fill(&protocol.Operation{NodeKey: key, Value: "none", TTL: int64(1)}, true)
+		cmd.fill(&protocol.Operation{NodeKey: key, Value: "none", TTL: int64(1)}, true, clock.System())
 		run(cmd)
 		changed = changed || cmd.Args()[1] != any(key)
 	}

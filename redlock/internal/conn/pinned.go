@@ -178,7 +178,7 @@ func (p *pinned) roundTrip(ctx context.Context, batch []*call) (ok bool, unknown
 	if asks {
 		p.check.ask(&p.wire)
 	}
-	p.wire.encode(batch)
+	p.wire.encode(batch, p.check.clock)
 	var err error
 	if len(p.wire.out) == 1 {
 		err = p.conn.Process(ctx, p.wire.out[0]) // cheaper than a pipeline of one

@@ -50,6 +50,7 @@ var (
 	formExtendFence  = form{&script.Extend, 2, 4}
 	formRelease      = form{&script.Release, 2, 1}
 	formReleaseLeave = form{&script.Release, 3, 3}
+	formRetain       = form{&script.Retain, 2, 2}
 	formForce        = form{&script.Force, 2, 4}
 	formTry          = form{&script.Queue, 3, 6}
 	formTryFence     = form{&script.Queue, 4, 8}
@@ -82,9 +83,9 @@ func newScriptCall(f form, whole bool) *wireCmd {
 	return c
 }
 
-// fill sets the arguments for c, and clears the reply. On a server of a Cluster the sender has
+// fill sets the arguments for c, which is sent now, and clears the reply. On a server of a Cluster the sender has
 // another name in the queue.
-func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
+func (w *wireCmd) fill(c *protocol.Operation, sharded bool, clk clock.Clock) {
 	w.value = c.Value
 	w.SetErr(nil)
 	a := w.args
@@ -119,6 +120,8 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool) {
 		if c.Value == "" && c.Sender != nil { // nothing to delete, and a key may be empty
 			w.value = c.Sender.Name.(string)
 		}
+	case &script.Retain:
+		a[0], a[1], a[2] = c.Queue.Flag, &w.value, c.Remaining(clk.Now())
 	case &script.Force:
 		w.old = protocol.BrokenMessage(c.Value) // which no hook may print either
 		a[0], a[1], a[2], a[3] = c.Queue.Flag, &w.value, protocol.BrokenChannel(c.NodeKey.(string), sharded), &w.old
@@ -161,7 +164,7 @@ type wire struct {
 	cmds []*wireCmd    // the commands of the batch
 	out  []redis.Cmder // the same for go-redis, after the questions about the server's identity
 
-	sets, releases, forces, queuedReleases, extends, proposals, tries, enqueues, inspections shelf
+	sets, releases, retains, forces, queuedReleases, extends, proposals, tries, enqueues, inspections shelf
 
 	loaded     map[string]bool // hashes of the scripts that the server was sent
 	whole      bool            // every script is sent whole, also those in loaded
@@ -186,11 +189,11 @@ func (s *shelf) take(create func() *wireCmd) *wireCmd {
 }
 
 // encode adds the batch to cmds and out.
-func (w *wire) encode(batch []*call) {
+func (w *wire) encode(batch []*call, clk clock.Clock) {
 	for _, call := range batch {
 		c := call.Op()
 		cmd := w.command(c)
-		cmd.fill(c, w.sharded)
+		cmd.fill(c, w.sharded, clk)
 		w.cmds = append(w.cmds, cmd)
 		w.out = append(w.out, cmd)
 	}
@@ -210,7 +213,7 @@ func (w *wire) reset() {
 	clear(w.cmds)
 	clear(w.out)
 	w.cmds, w.out = w.cmds[:0], w.out[:0]
-	for _, s := range []*shelf{&w.sets, &w.releases, &w.forces, &w.queuedReleases, &w.extends, &w.proposals, &w.tries, &w.enqueues, &w.inspections} {
+	for _, s := range []*shelf{&w.sets, &w.releases, &w.retains, &w.forces, &w.queuedReleases, &w.extends, &w.proposals, &w.tries, &w.enqueues, &w.inspections} {
 		s.used = 0
 	}
 }
@@ -233,6 +236,8 @@ func (w *wire) command(c *protocol.Operation) *wireCmd {
 		if queued {
 			return w.script(&w.queuedReleases, formReleaseLeave)
 		}
+	case protocol.Retain:
+		return w.script(&w.retains, formRetain)
 	case protocol.ForceRelease:
 		return w.script(&w.forces, formForce)
 	case protocol.Inspect:

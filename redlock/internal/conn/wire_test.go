@@ -43,11 +43,11 @@ func TestCommandIsReusedAsNew(t *testing.T) {
 	set := calls(t, 1, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	release := calls(t, 1, protocol.Operation{Kind: protocol.Release, NodeKey: "one", Value: "mine", Queue: protocol.QueueOf("one")})
 	extend := calls(t, 1, protocol.Operation{Kind: protocol.Extend, NodeKey: "one", Value: "mine", TTL: int64(10)})
-	w.encode(append(release, extend...)) // the first calls carry the whole scripts
+	w.encode(append(release, extend...), clock.System()) // the first calls carry the whole scripts
 
 	batch := append(append(set, release...), extend...)
 	w.reset()
-	w.encode(batch)
+	w.encode(batch, clock.System())
 	first := append([]*wireCmd(nil), w.cmds...)
 	copy(w.cmds[0].buf[:], "OK")
 	w.cmds[0].text.SetVal(2)
@@ -70,7 +70,7 @@ func TestCommandIsReusedAsNew(t *testing.T) {
 	}
 
 	w.reset()
-	w.encode(batch)
+	w.encode(batch, clock.System())
 	assert.ElementsMatch(t, first, w.cmds)
 	for i, cmd := range w.cmds {
 		assert.NoError(t, cmd.Err())
@@ -91,7 +91,7 @@ func TestConnectionKeepsNoMoreCommandsThanABatchHad(t *testing.T) {
 	batch := calls(t, 3, protocol.Operation{Kind: protocol.Acquire, NodeKey: "one", Value: "mine", TTL: int64(10)})
 	for range 100 {
 		w.reset()
-		w.encode(batch)
+		w.encode(batch, clock.System())
 		w.reset()
 	}
 	assert.Len(t, w.sets.made, 3)

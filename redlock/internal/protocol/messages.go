@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Wake is a message by which a node's script wakes a waiter; see wake.lua.
@@ -12,11 +13,22 @@ type Wake struct {
 	NodeKey string
 	Ticket  int64
 	Second  bool // the waiter is second in the queue, and must look in case the first one is dead
+	// Expires is positive if the key is not free yet: its holder has given it up, and it expires
+	// after this time.
+	Expires time.Duration
 }
 
 // ParseWake parses a message. It reports false for one that no script of this library sent.
 func ParseWake(message string) (w Wake, ok bool) {
 	message, w.Second = strings.CutPrefix(message, "~")
+	if rest, expires := strings.CutPrefix(message, "="); expires {
+		text, rest, _ := strings.Cut(rest, " ")
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || ms < 1 {
+			return w, false
+		}
+		w.Expires, message = Duration(ms), rest
+	}
 	ticket, key, _ := strings.Cut(message, " ")
 	n, err := strconv.ParseInt(ticket, 10, 64)
 	w.Ticket, w.NodeKey = n, key

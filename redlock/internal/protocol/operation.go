@@ -36,11 +36,13 @@ const (
 	ForceRelease
 	// Inspect reads the key (inspect.lua).
 	Inspect
+	// Retain leaves the client's key taken until a time (retain.lua).
+	Retain
 )
 
 // String returns the name of the operation in errors and traces.
 func (k Kind) String() string {
-	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect"}[k]
+	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect", "release after"}[k]
 }
 
 // Takes reports whether the operation takes the key.
@@ -56,14 +58,15 @@ func (k Kind) queues() bool { return k == Enqueue || k == Dequeue || k == Probe 
 // in interfaces, so that they are allocated once and not for each node.
 type Operation struct {
 	Kind    Kind
-	Key     string  // as the caller names it
-	NodeKey any     // string: as the nodes name it
-	Value   string  // the lock's value; for a ForceRelease the value to delete
-	TTL     any     // int64: milliseconds
-	Fence   *Fence  // nil: without fencing
-	Queue   *Queue  // the names of the key's queue; nil: not needed
-	Sender  *Sender // who the client is in the queue; nil: it has no part in it
-	Foreign bool    // a ForceRelease also deletes a key that does not expire, and so is foreign
+	Key     string    // as the caller names it
+	NodeKey any       // string: as the nodes name it
+	Value   string    // the lock's value; for a ForceRelease the value to delete
+	TTL     any       // int64: milliseconds
+	Until   time.Time // of a Retain: when the key is to expire, by the client's clock
+	Fence   *Fence    // nil: without fencing
+	Queue   *Queue    // the names of the key's queue; nil: not needed
+	Sender  *Sender   // who the client is in the queue; nil: it has no part in it
+	Foreign bool      // a ForceRelease also deletes a key that does not expire, and so is foreign
 
 	Observer Observer // nil: only the votes are needed
 }
@@ -81,6 +84,12 @@ func (o *Operation) Removes() string {
 		return o.Sender.Old
 	}
 	return ""
+}
+
+// Remaining returns in how many milliseconds a Retain that is sent now lets the key expire. At least
+// one, at which Redis lets it expire at once.
+func (o *Operation) Remaining(now time.Time) int64 {
+	return max(Millis(o.Until.Sub(now)+time.Millisecond-1), 1)
 }
 
 // Leaves reports whether the operation gives up the sender's queue entry without taking the key.

@@ -66,7 +66,7 @@ func DecodeNil(ineligible error) Reply {
 // answer.
 //
 // ineligible is the reason why the node's vote does not count; nil if it counts. If it does
-// not, a grant to take or to extend the key fails. A reply that the node has lost or deleted a
+// not, a grant to take, to extend or to retain the key fails. A reply that the node has lost or deleted a
 // key is valid all the same.
 func (o *Operation) Decode(s *script.Script, reply any, ineligible error) (r Reply, ok bool) {
 	switch s {
@@ -84,15 +84,15 @@ func (o *Operation) Decode(s *script.Script, reply any, ineligible error) (r Rep
 		number, dead = number-more, true
 	}
 	switch {
-	case ineligible != nil && (o.Kind.Takes() || o.Kind == Probe || o.Kind == Extend && number == 1):
+	case ineligible != nil && (o.Kind.Takes() || o.Kind == Probe || (o.Kind == Extend || o.Kind == Retain) && number == 1):
 		r = failed(ineligible)
 	case o.Kind.Takes():
 		r = decodeProposal(number)
 	case o.Kind.deletesForCertain() && number >= 0 && number <= Woke,
 		o.Kind == Release && number == Woke,
-		(o.Kind == Release || o.Kind == Extend) && number == 1:
+		(o.Kind == Release || o.Kind == Extend || o.Kind == Retain) && number == 1:
 		r = Reply{Vote: quorum.Granted, Number: number}
-	case (o.Kind == Release || o.Kind == Extend) && number <= 0:
+	case (o.Kind == Release || o.Kind == Extend || o.Kind == Retain) && number <= 0:
 		r = refused(number, ErrNotHeld)
 	default:
 		return r, false

@@ -102,6 +102,17 @@ func (w *Wait) Second(now time.Time, ticket int64) {
 	}
 }
 
+// Expires takes a node's message that the holder has given the key up, and that the key expires
+// after d. It replaces what the node has said of the time before.
+func (w *Wait) Expires(now time.Time, node int, ticket int64, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := &w.nodes[node]; !w.outdated(ticket) && !n.woken {
+		n.freeAt = now.Add(clock.Sum(d, time.Millisecond))
+		w.signal()
+	}
+}
+
 // Subscribed records that a node can wake us from now on.
 func (w *Wait) Subscribed(node int) {
 	w.mu.Lock()

@@ -30,6 +30,9 @@ type Waiter interface {
 	// Second reports that a node has woken the first waiter of the queue, and that the entry with
 	// this ticket is the second.
 	Second(now time.Time, ticket int64)
+	// Expires reports that the key, for which the entry with this ticket is the first, expires on
+	// the node after d, as its holder has given it up.
+	Expires(now time.Time, node int, ticket int64, d time.Duration)
 	// Forgettable reports whether the wait is over for so long that no message for it can arrive
 	// any more, unless the node was not told of the end.
 	Forgettable(now time.Time) bool
@@ -240,12 +243,16 @@ func (s *Subscriber) message(node int, text string) {
 	}
 	s.mu.Lock()
 	w := s.waits[wake.NodeKey]
-	if w == nil && !wake.Second {
+	if w == nil && !wake.Second && wake.Expires == 0 {
 		w = s.finished[wake.NodeKey]
 	}
 	s.mu.Unlock()
 	now := s.Clock.Now()
 	switch {
+	case wake.Expires > 0:
+		if w != nil {
+			w.Expires(now, node, wake.Ticket, wake.Expires)
+		}
 	case wake.Second:
 		if w != nil {
 			w.Second(now, wake.Ticket)

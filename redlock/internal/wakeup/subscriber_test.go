@@ -54,7 +54,9 @@ func (w *waiter) Subscribed(node int)            { w.found[node]++ }
 func (w *waiter) Unsubscribed(node int)          { w.lost[node]++ }
 func (*waiter) Woken(time.Time, int, int64) bool { return true }
 func (*waiter) Second(time.Time, int64)          {}
-func (*waiter) Forgettable(time.Time) bool       { return true }
+
+func (*waiter) Expires(time.Time, int, int64, time.Duration) {}
+func (*waiter) Forgettable(time.Time) bool                   { return true }
 
 // A Cluster's channel serves some waits, a single server's channel all of them. A change of a
 // channel is reported to its own waits, and to no other.

@@ -1,0 +1,78 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+)
+
+// ReleaseAfter ends the lock for its holder now, as Release does, and leaves the key taken for d
+// from now, so that nobody can lock it sooner, whatever becomes of this process. This is for work
+// that is to be done once: at each firing of a timer that many hosts have, whose clocks differ, or
+// at most once a minute. d may be longer or shorter than what is left of the ttl. After d a client
+// that waits in Acquire gets the lock. A d of zero or less is a Release.
+//
+// On each node the key expires d and the drift margin of d (Config.Drift) after the call, so not
+// before d by any clock within that margin. On a node that answers late it expires at the same
+// time, and on one that executes the request late, as much later. Until then Inspect shows the key
+// as held by this owner, and ForceRelease can delete it.
+//
+// ReleaseAfter takes one round trip, and never longer than Config.NodeTimeout. It does not use ctx,
+// and runs even if ctx has ended. Nodes that do not answer are asked again in the background until
+// the ttl of the key is over.
+//
+// The lock has ended whatever ReleaseAfter returns:
+//
+//   - nil: a majority has the key until d is over.
+//   - ErrNotHeld: so many nodes no longer had the lock's value that no majority could have it. The
+//     key is released on the others.
+//   - ErrExpired: the validity was over, or the lock was lost otherwise; the error then also
+//     matches the cause of that loss. The key is released.
+//   - ErrNoQuorum: too few nodes answered. On the others the key may be taken until the ttl is over,
+//     which may be sooner than d or later.
+//
+// After a Release or another ReleaseAfter the error is ErrReleased. An error that names d changes
+// nothing: with Config.RestartGuard, d may not be above it, as a ttl may not, because a master
+// could forget the key without anybody noticing. With Config.Fencing, d and the ttl together may
+// not be above Config.FenceRetention.
+func (l *Lock) ReleaseAfter(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return l.Release(ctx)
+	}
+	if err := l.checkAfter(d); err != nil {
+		return err
+	}
+	op := l.operation(protocol.Retain, 0)
+	op.Until = l.r.cfg.Clock.Now().Add(clock.Sum(d, l.r.cfg.Drift.Of(d)))
+	return l.giveUp(op)
+}
+
+// checkAfter returns an error if the key cannot be taken for d without a risk.
+func (l *Lock) checkAfter(d time.Duration) error {
+	l.mu.Lock()
+	ttl := l.ttl
+	l.mu.Unlock()
+	cfg := l.r.cfg
+	if cfg.RestartGuard > 0 && d > cfg.RestartGuard {
+		return fmt.Errorf("redlock: release after %v is above Config.RestartGuard, %v", d, cfg.RestartGuard)
+	}
+	if cfg.Fencing && clock.Sum(d, ttl) > cfg.FenceRetention {
+		return fmt.Errorf("redlock: release after %v and the ttl %v are above Config.FenceRetention, %v", d, ttl, cfg.FenceRetention)
+	}
+	return nil
+}
+
+// releaseRest deletes the key on the nodes that have retained it, as no majority has. Each node gets
+// this after the Retain, on the same lane. Without it the key would stay there until then.
+func (l *Lock) releaseRest(until time.Time) {
+	l.mu.Lock()
+	if l.keysUntil.After(until) {
+		until = l.keysUntil
+	}
+	l.mu.Unlock()
+	l.r.start(quorum.Spec[protocol.Operation]{Op: l.operation(protocol.Release, 0), All: true, KeepUntil: until})
+}
