@@ -27,8 +27,9 @@ type Leader struct {
 // Leader asks the nodes for the leader. It changes nothing, and takes one round trip to the slowest
 // node, but never longer than redlock.Config.NodeTimeout. The caller need not be a candidate.
 //
-// The answer tells of the past: the term may be over when the caller reads it. A process that wants
-// to know whether it leads itself calls IsLeader.
+// The answer tells of the past: the term may be over when the caller reads it. After
+// redlock.Lock.ReleaseAfter it names the last leader until that time is over, though nobody leads. A
+// process that wants to know whether it leads itself calls IsLeader.
 //
 // Errors:
 //

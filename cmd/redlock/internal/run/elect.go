@@ -12,8 +12,8 @@ import (
 	"github.com/quorumlock/redlock/internal/leash"
 )
 
-// Elect returns the subcommand elect. It is run without an end: run's flags for giving up (-n, -w,
-// -E) and two of its exit statuses would mean nothing. So it is a command of its own, not a mode.
+// Elect returns the subcommand elect: run for one term after the other. It is no mode of run, as
+// run's flags for giving up (-n, -w, -E) and two of its exit statuses would mean nothing then.
 func Elect() *cobra.Command {
 	f := flags{ttl: cli.Duration(runTTL), grace: -1, standby: true}
 	cmd := &cobra.Command{
@@ -28,19 +28,20 @@ If the lock is lost, redlock ends the command before another host can lead, as
 redlock run does, stands by again, and starts the command anew when it leads the
 next time. It also stands by while too few masters answer, from the start on.
 
-If the command ends by itself, elect exits with its status, after it has released
-the lock: the next host leads. A service manager can start elect again.
+If the command ends by itself, elect releases the lock and exits with the
+command's status, and the next host leads. A service manager can start elect
+again.
 
 Apart from that the command has and gets what redlock run gives it: see redlock
 run --help for its environment, its signals, and the processes that it leaves
-behind. SIGINT, SIGTERM, SIGHUP and SIGQUIT end elect while it stands by, and are
-passed on while the command runs. If the lock is lost after SIGINT, SIGTERM or
-SIGQUIT was passed on, elect does not stand by again.
+behind. SIGINT, SIGTERM, SIGHUP and SIGQUIT end elect while it stands by. While
+the command runs, they are passed on to it. If the lock is lost after SIGINT,
+SIGTERM or SIGQUIT was passed on, elect does not stand by again.
 
 Exit status:
 
-        the command's own, or 128+n if signal n ended it, or ended elect while
-        it stood by
+        the command's own, or 128+n if signal n ended it, or ended elect
+        while it stood by
      64 the command line is wrong; nothing was done
      76 the lock was lost after a signal had asked the command to end
     126 the command cannot be executed
