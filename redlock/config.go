@@ -104,11 +104,11 @@ type Config struct {
 	// the key if it arrives after a release and before the waiter that the release woke.
 	Fair bool
 
-	// Owner says who holds a lock, for people: Inspect and the command redlock status show it, and
-	// since when. It is a part of each value, behind the random part, so anyone with the right to
-	// read the keys can read it. It has no part in deciding who owns a lock, and many clients may
-	// have the same. It has at most 128 bytes of UTF-8, without control characters and others that
-	// cannot be printed.
+	// Owner is the holder's name for people. Inspect and the command redlock status show it, and
+	// since when the holder has the lock. It is a part of each value, behind the random part, so
+	// every user with the right to read the keys can read it. It has no part in deciding who owns a
+	// lock, and many clients may have the same. It has at most 128 bytes of UTF-8, without control
+	// characters and others that cannot be printed.
 	//
 	// Defaults to the name of the host and the id of the process: "web-3 pid 4711".
 	Owner string

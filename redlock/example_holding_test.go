@@ -92,6 +92,39 @@ func ExampleLock_Valid() {
 	// <nil> false
 }
 
+// Every host has this timer, and their clocks differ by some seconds. One of them sends the
+// newsletter.
+func ExampleLock_ReleaseAfter() {
+	fire := func(host string) {
+		locks, err := redlock.Open(masters, redlock.Config{Owner: host})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer locks.Close() // leaves the key taken
+
+		ctx := context.Background()
+		lock, err := locks.TryAcquire(ctx, "newsletter", 10*time.Second)
+		if errors.Is(err, redlock.ErrHeld) {
+			fmt.Println(host, "has nothing to do")
+			return
+		} else if err != nil {
+			log.Print(err)
+			return
+		}
+		fmt.Println(host, "sends the newsletter")
+		if err := lock.ReleaseAfter(ctx, time.Minute); err != nil {
+			log.Print(err) // another host may send it again
+		}
+	}
+	fire("web-1")
+	fire("web-2")
+	fire("web-3")
+	// Output:
+	// web-1 sends the newsletter
+	// web-2 has nothing to do
+	// web-3 has nothing to do
+}
+
 func ExampleFromContext() {
 	locks, err := redlock.Open(masters, redlock.Config{Fencing: true})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // Elect returns the subcommand elect: run for one term after the other. It is no mode of run, as
-// run's flags for giving up (-n, -w, -E) and two of its exit statuses would mean nothing then.
+// run's flags for giving up (-n, -w, -E), those for once per firing, and two of its exit statuses
+// would mean nothing then.
 func Elect() *cobra.Command {
 	f := flags{ttl: cli.Duration(runTTL), grace: -1, standby: true}
 	cmd := &cobra.Command{

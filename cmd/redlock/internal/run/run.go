@@ -35,6 +35,8 @@ const (
 type flags struct {
 	masterlist.Flags
 	ttl, wait, grace, guard cli.Duration
+	atLeast                 cli.Duration
+	keep                    bool // --keep-on-failure
 	nonblock, fencing, fair bool
 	clearNodes              bool
 	conflict                int
@@ -71,6 +73,12 @@ in redlock's session that the command has started. Processes that it leaves
 behind are ended before the lock is released; start one that is to live on with
 setsid(1).
 
+With --at-least the lock stays taken after a command that was quick, until that
+time is over, so that each firing of a timer runs it once, although the hosts'
+clocks differ. redlock itself ends with the command. If the command fails, the
+lock is released at once, so that another host whose timer fires later can try;
+--keep-on-failure keeps it also then.
+
 redlock passes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH
 on to the command. While redlock waits for the lock, the first four end the
 wait, and the others do nothing.
@@ -99,7 +107,9 @@ Exit status:
 	set.VarP(&f.wait, "wait", "w", "how long to wait for the lock; 0 is -n\n(default for ever)")
 	set.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock")
 	set.IntVarP(&f.conflict, "conflict-exit-code", "E", cli.ExitBusy, "status if somebody has the lock")
-	set.Lookup("wait").DefValue = ""
+	set.Var(&f.atLeast, "at-least", "keep the lock for so long after it was\nacquired, even if the command ends sooner;\nnot if it fails (default off)")
+	set.BoolVar(&f.keep, "keep-on-failure", false, "with --at-least, also if the command fails")
+	set.Lookup("wait").DefValue, set.Lookup("at-least").DefValue = "", ""
 	return cmd
 }
 
@@ -189,6 +199,12 @@ func (f *flags) checkFlags(given func(string) bool) error {
 		return cli.Usagef("--wait %v is negative", time.Duration(f.wait))
 	case label.Check(f.owner) != nil:
 		return cli.Usagef("--owner %v", label.Check(f.owner))
+	case f.atLeast < 0:
+		return cli.Usagef("--at-least %v is negative", time.Duration(f.atLeast))
+	case given("restart-guard") && f.atLeast > f.guard:
+		return cli.Usagef("--at-least %v is above --restart-guard %v: a master could forget the lock", time.Duration(f.atLeast), time.Duration(f.guard))
+	case f.keep && f.atLeast == 0:
+		return cli.Usagef("--keep-on-failure needs --at-least")
 	case f.conflict < 0 || f.conflict > 255:
 		return cli.Usagef("--conflict-exit-code %d is not in [0, 255]", f.conflict)
 	case given("restart-guard") && time.Duration(f.guard) < ttl:
