@@ -35,13 +35,17 @@ import (
 //   - ErrNoQuorum: too few nodes answered. On the others the key may be taken until the ttl is over,
 //     which may be sooner than d or later.
 //
-// After a Release or another ReleaseAfter the error is ErrReleased. An error that names d changes
-// nothing: with Config.RestartGuard, d may not be above it, as a ttl may not, because a master
-// could forget the key without anybody noticing. With Config.Fencing, d and the ttl together may
-// not be above Config.FenceRetention.
+// After a Release or another ReleaseAfter the error is ErrReleased. A nested lock (Config.Reentrant)
+// cannot keep the key taken while the outer one goes on. The error says so, and changes nothing. An
+// error that names d changes nothing either: with Config.RestartGuard, d may not be above it, as a
+// ttl may not, because a master could forget the key without anybody noticing. With Config.Fencing,
+// d and the ttl together may not be above Config.FenceRetention.
 func (l *Lock) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return l.Release(ctx)
+	}
+	if l.outer != nil {
+		return l.opError(protocol.Retain.String(), errNested)
 	}
 	if err := l.checkAfter(d); err != nil {
 		return err
