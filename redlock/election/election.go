@@ -94,9 +94,10 @@ func (e *Election) check(ctx context.Context) error {
 // ctx ends. It returns the errors of Acquire. The end of ctx does not end a term that has begun.
 //
 // A second Campaign of the process, on this Election or on another one of the same Redlock and
-// name, waits until the first term has ended, and then has a term of its own. If ctx carries a term
-// of the name, it would wait for its own caller: it then does what Acquire does with a context that
-// carries a lock on the key.
+// name, waits until the first term has ended, and then has a term of its own. If ctx carries the
+// first term, so that the caller would wait for itself, Campaign returns redlock.ErrReentrant at
+// once, or, with redlock.Config.Reentrant, a term that is nested in the first: it has the same token,
+// and ends with the first at the latest.
 func (e *Election) Campaign(ctx context.Context) (*redlock.Lock, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err

@@ -34,9 +34,9 @@ import (
 // fn has ended under its lock. The next leader may then have to wait for the ttl.
 //
 // A fn that ignores its context holds Lead up. Another process may lead meanwhile, but no second fn
-// runs beside it in this one: calls of Lead on one Election run one after the other. fn must not
-// call Lead with a context that does not come from its own, as it would wait for itself. With one
-// that does, the campaign ends as described there.
+// runs beside it in this one: calls of Lead on one Election run one after the other. A call inside
+// fn, with fn's context, does not wait: its campaign ends as one inside a term does. With a context
+// that does not come from fn's, it would wait for itself.
 func (e *Election) Lead(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := e.check(ctx); err != nil {
 		return err

@@ -92,6 +92,62 @@ func TestLeadWaitsForAFnThatIgnoresItsContext(t *testing.T) {
 	})
 }
 
+// A call of Lead inside fn does not wait for itself. With Config.Reentrant its term is nested in the
+// one around it, and ends alone.
+func TestLeadInsideATerm(t *testing.T) {
+	for _, reentrant := range []bool{false, true} {
+		virtual.Run(t, 5, redlock.Config{Reentrant: reentrant, Fencing: true}, func(b *virtual.Bed) {
+			e := election.New(b.Redlock, name, ttl)
+			ran := 0
+			require.NoError(b, e.Lead(ctx, func(ctx context.Context) error {
+				outer, _ := redlock.FromContext(ctx, name)
+				err := e.Lead(ctx, func(ctx context.Context) error {
+					ran++
+					inner, ok := redlock.FromContext(ctx, name)
+					assert.True(b, ok)
+					assert.NotSame(b, outer, inner)
+					assert.Equal(b, outer.FencingToken(), inner.FencingToken())
+					return errWork
+				})
+				if reentrant {
+					assert.Equal(b, errWork, err)
+				} else {
+					assert.ErrorIs(b, err, redlock.ErrReentrant)
+				}
+				assert.True(b, outer.Valid())
+				assert.NoError(b, e.IsLeader(ctx), "the term around it goes on")
+				return nil
+			}))
+			assert.Equal(b, reentrant, ran == 1)
+			assert.ErrorIs(b, e.IsLeader(ctx), redlock.ErrReleased)
+		})
+	}
+}
+
+// A loss ends the term inside with the one around it. The call inside ends, and the one around it
+// campaigns again.
+func TestLeadInsideATermThatIsLost(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{Reentrant: true}, func(b *virtual.Bed) {
+		e := election.New(b.Redlock, name, ttl)
+		outer, inner := 0, 0
+		require.NoError(b, e.Lead(ctx, func(ctx context.Context) error {
+			if outer++; outer == 2 {
+				return nil
+			}
+			settle()
+			err := e.Lead(ctx, func(ctx context.Context) error {
+				inner++
+				forget(b, 0, 1, 2)
+				<-ctx.Done()
+				return nil
+			})
+			assert.ErrorIs(b, err, redlock.ErrNotHeld)
+			return err
+		}))
+		assert.Equal(b, []int{2, 1}, []int{outer, inner})
+	})
+}
+
 // A term is released after fn has returned, never before: whether ctx ends, or fn panics or exits.
 // Until then nobody else leads.
 func TestLeadReleasesAfterFn(t *testing.T) {
