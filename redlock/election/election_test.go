@@ -55,7 +55,8 @@ func TestNewWrongArgumentsAreReportedByEachMethod(t *testing.T) {
 				assert.NotErrorIs(b, err, election.ErrNotLeader, method)
 			}
 		}
-		for method, err := range calls(nil, election.New(b.Redlock, name, ttl)) {
+		var none context.Context
+		for method, err := range calls(none, election.New(b.Redlock, name, ttl)) {
 			assert.ErrorContains(b, err, "ctx is nil", method)
 		}
 		assert.ErrorContains(b, election.New(b.Redlock, name, ttl).Lead(ctx, nil), "fn is nil")
