@@ -127,7 +127,7 @@ type Config struct {
 	//     kept alive, renewals ask for the longest of their ttls, every third of the shortest.
 	//   - A lock that is nested in a nested lock joins the outermost one. It outlives the Release of
 	//     the one in the middle.
-	//   - Its ReleaseAfter is an error that changes nothing.
+	//   - Its ReleaseAfter and Detach are errors that change nothing.
 	//
 	// Goroutines that share the context share the lock, so they do not exclude each other: two
 	// goroutines under one Do can both run in a nested Do at the same time. To have them exclude

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	atMasters = []string{"run", "elect", "status", "release", "nodes"}
+	atMasters = []string{"run", "elect", "acquire", "extend", "release", "status", "nodes"}
 	underLock = []string{"run", "elect"}
 	painted   = []string{"status", "release", "nodes"}
 )

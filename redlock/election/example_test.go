@@ -135,7 +135,7 @@ func ExampleElection_Observe() {
 	}
 	defer locks.Close()
 	ctx := context.Background()
-	leaders := election.New(locks, "leader:router", 5*time.Second)
+	leaders := election.New(locks, "leader:router", 10*time.Second)
 
 	for leader, err := range leaders.Observe(ctx) {
 		switch {
