@@ -23,11 +23,12 @@ type Round[T any] struct {
 	tally   Tally      // does not change after the decision
 	waiter  *waiter[T] // the waiter to wake at the decision; nil if there is none
 	end     time.Time  // when the round was decided; zero before that
-	open    int        // calls that are not finished; -1 after Done was called
+	open    int        // calls that are not finished; then ending, and ended
 	unheard int        // calls without a vote or a known failure; -1 after Heard was called
 	outcome Outcome
-	held    bool // the round is held until Arm: no decision, no callbacks
-	left    bool // the caller has left, which decided the round
+	held    bool   // the round is held until Arm: no decision, no callbacks
+	left    bool   // the caller has left, which decided the round
+	after   func() // set by AfterDone; nil: none
 
 	few [5]Call[T] // calls of a group of the usual size, to save an allocation
 }
@@ -56,6 +57,36 @@ func (r *Round[T]) Withdraw() {
 	r.drop(ErrNotSent)
 	r.unlock()
 }
+
+// Over reports whether the last lane has finished with the round, and Done has returned.
+func (r *Round[T]) Over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.open == ended
+}
+
+// AfterDone calls f as it calls [Spec.Done], when the last lane has finished with the round; at once
+// if that was before. f is called after Done, and after what earlier calls of AfterDone have set.
+func (r *Round[T]) AfterDone(f func()) {
+	r.mu.Lock()
+	if r.open == ended {
+		r.mu.Unlock()
+		f()
+		return
+	}
+	if before := r.after; before != nil {
+		r.after = func() { before(); f() }
+	} else {
+		r.after = f
+	}
+	r.mu.Unlock()
+}
+
+// What open is once all calls are finished.
+const (
+	ending = -1 - iota // Done is being called
+	ended              // it has returned, or there is none
+)
 
 func (r *Round[T]) kept() bool { return !r.spec.KeepUntil.IsZero() }
 
@@ -184,8 +215,12 @@ func (r *Round[T]) unlock() {
 	if hears {
 		r.unheard = -1 // so that Heard is called once
 	}
+	var after func()
 	if ends {
-		r.open = -1
+		r.open = ending
+		if r.spec.Done == nil {
+			r.open, after = ended, r.after
+		}
 	}
 	r.mu.Unlock()
 
@@ -204,6 +239,12 @@ func (r *Round[T]) unlock() {
 	}
 	if ends && r.spec.Done != nil {
 		r.spec.Done(r)
+		r.mu.Lock()
+		r.open, after = ended, r.after
+		r.mu.Unlock()
+	}
+	if after != nil {
+		after()
 	}
 }
 

@@ -117,8 +117,8 @@ type Config struct {
 	//     fails with a *QuorumError that has Extend's reason and the Op "acquire". There is then no
 	//     nested lock, and the outer one is as Extend leaves it.
 	//   - Its Release ends the nested lock alone, and asks no node. It returns nil if the outer lock
-	//     is valid as far as this process knows. A loss that nobody has found yet is reported by the
-	//     outer lock's next renewal, Extend or Release.
+	//     is valid as far as this process knows. The outer lock's next renewal, Extend or Release
+	//     reports a loss that was not found before.
 	//   - The end of the outer lock, by Release, loss or Close, ends the nested one in the same step.
 	//     The Release of a nested lock that has ended so returns the cause, and Do never returns nil
 	//     then.
@@ -127,7 +127,7 @@ type Config struct {
 	//     kept alive, renewals ask for the longest of their ttls, every third of the shortest.
 	//   - A lock that is nested in a nested lock joins the outermost one. It outlives the Release of
 	//     the one in the middle.
-	//   - Its ReleaseAfter is an error that changes nothing.
+	//   - Its ReleaseAfter and Detach are errors that change nothing.
 	//
 	// Goroutines that share the context share the lock, so they do not exclude each other: two
 	// goroutines under one Do can both run in a nested Do at the same time. To have them exclude

@@ -12,7 +12,8 @@ import (
 //
 // fn's context ends with ctx, or when the lock is lost, and its cause says which; fn must then
 // stop. It has ctx's values and deadline, and carries the lock: FromContext returns it, for its
-// fencing token and for Lock.Valid. fn must not release the lock, because Do does. fn's context
+// fencing token and for Lock.Valid. fn must not release or detach
+// the lock, because Do releases it. fn's context
 // also ends before the release deletes the first key, so that goroutines which fn has started and
 // left behind can stop.
 //

@@ -38,6 +38,11 @@ var (
 	// itself. With Config.Reentrant the acquisition joins the lock.
 	ErrReentrant error = errs.Sentinel("the context already holds this key")
 
+	// ErrDetached means that the lock was given away with Detach. Its keys live on, and another
+	// process may go on with it. It is the cause of a detached lock's Context, and Extend, Release
+	// and Detach return it afterwards.
+	ErrDetached error = errs.Sentinel("detached")
+
 	// ErrClosed means that the Redlock is closed.
 	ErrClosed error = errs.Sentinel("closed")
 
@@ -52,7 +57,7 @@ var (
 // QuorumError reports how a round failed: what was asked, how many nodes granted it, and why each
 // of the others did not.
 type QuorumError struct {
-	Op      string      // "acquire", "extend", "release" or "force release"
+	Op      string      // "acquire", "extend", "release", "resume" or "force release"
 	Key     string      // without Config.KeyPrefix
 	Need    int         // grants that would have been enough: N/2+1
 	Granted int         // grants at the decision

@@ -273,3 +273,40 @@ func ExampleRedlock_Do_retry() {
 	// not released: true
 	// <nil>
 }
+
+// One process acquires a lock and hands it over to another one, which goes on with it. The lock is
+// never free in between.
+func ExampleLock_Detach() {
+	here, err := redlock.Open(masters, redlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer here.Close()
+	there, err := redlock.Open(masters, redlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer there.Close()
+	ctx := context.Background()
+
+	lock, err := here.Acquire(ctx, "deployment", time.Minute) // enough for the hand-over
+	if err != nil {
+		log.Fatal(err)
+	}
+	handle, err := lock.Detach()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(context.Cause(lock.Context()))
+
+	// The handle is a secret: pass it on by a pipe, a file with mode 600 or an encrypted message.
+	lock, err = there.Resume(ctx, handle, 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	lock.KeepAlive()
+	fmt.Println(lock, lock.Release(ctx))
+	// Output:
+	// redlock: detached
+	// redlock.Lock("deployment") <nil>
+}

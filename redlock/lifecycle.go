@@ -151,7 +151,7 @@ func (l *Lock) startEnd(cause error, op protocol.Operation) *quorum.Round[protoc
 // round.Start. So however long the answer takes, a majority has the key until Start + ttl.
 func (l *Lock) startExtend(ttl time.Duration, by *Lock, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
-	if l.proposals.first != nil && l.proposals.sentToAll() {
+	if l.proposals.first != nil && l.proposals.sentToAll() && l.proposals.done() {
 		l.proposals = proposals{} // nothing is left to withdraw; they are half of a lock's memory
 	}
 	l.mu.Lock()
@@ -173,8 +173,12 @@ func (l *Lock) startExtend(ttl time.Duration, by *Lock, decided func(*quorum.Rou
 		Sure:    true,
 		Within:  within,
 		Decided: decided,
-		Done:    func(round *quorum.Round[protocol.Operation]) { l.topUp(round, ttl) },
+		Done: func(round *quorum.Round[protocol.Operation]) {
+			l.topUp(round, ttl) // first, so that Detach finds it among those under way
+			l.finished(round)
+		},
 	})
+	l.underWay = append(l.underWay, round)
 	l.order.Unlock()
 	round.Arm()
 	return round, nil
@@ -258,7 +262,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	l.order.Lock()
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
-	if l.cause != nil || !now.Before(l.until) {
+	if l.cause != nil && !l.detaching || !now.Before(l.until) {
 		l.mu.Unlock()
 		l.order.Unlock()
 		return
@@ -266,11 +270,12 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 	l.outlive(now.Add(ttl))
 	l.mu.Unlock()
 	l.toppedUp = true
-	spec := quorum.Spec[protocol.Operation]{Op: l.operation(protocol.TopUp, ttl), Nodes: nodes, All: true}
+	spec := quorum.Spec[protocol.Operation]{Op: l.operation(protocol.TopUp, ttl), Nodes: nodes, All: true, Done: l.finished}
 	if w != nil {
 		spec.Op.Queue, spec.Op.Sender, spec.Op.Observer = w.queue, sender, w
 	}
 	round := l.r.submit(spec)
+	l.underWay = append(l.underWay, round)
 	l.order.Unlock()
 	round.Arm()
 }

@@ -33,13 +33,16 @@ type Lock struct {
 	order     sync.Mutex
 	proposals proposals // of the attempt that led to the lock; zero once they were all sent
 	toppedUp  bool      // nodes that the proposals did not reach may have the key
+	// underWay are the extensions and top-ups that not all lanes have finished with.
+	underWay  []*quorum.Round[protocol.Operation]
+	detaching bool // Detach waits, and top-ups are still sent
 
 	mu        sync.Mutex
 	until     time.Time
 	ttl       time.Duration // the last one asked for
 	keysUntil time.Time     // until when one of the lock's keys can live on any node
 	cause     error         // why it ended; nil while it is held
-	released  bool          // the release has been started
+	released  bool          // the release has been started, or the lock was detached
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	cancelDo  context.CancelCauseFunc // ends the context of the function that Do runs
@@ -108,8 +111,8 @@ func (l *Lock) Valid() bool {
 }
 
 // Context returns a context that is done when the lock is released, lost or out of validity. Its
-// context.Cause says which: ErrReleased, ErrNotHeld, ErrExpired or ErrClosed. It carries the values
-// of the context that the lock was acquired with, and the lock itself, for FromContext.
+// context.Cause says which: ErrReleased, ErrDetached, ErrNotHeld, ErrExpired or ErrClosed. It carries
+// the values of the context that the lock was acquired with, and the lock itself, for FromContext.
 //
 // It has neither the deadline nor the end of the context that the lock was acquired with: it
 // outlives a request, and KeepAlive renews the lock until it is released. The example shows work
@@ -189,8 +192,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 //   - ErrNoQuorum: too few nodes answered. On the others the keys may live until their ttl is over.
 //
 // If the lock was lost before, the error also matches the cause of that loss. A second Release
-// returns ErrReleased and asks no node. Release of a nested lock asks no node either; see
-// Config.Reentrant.
+// returns ErrReleased and asks no node. So does a Release after Detach, which returns ErrDetached.
+// Release of a nested lock asks no node either; see Config.Reentrant.
 func (l *Lock) Release(ctx context.Context) error {
 	if l.outer != nil {
 		return l.releaseNested()
@@ -215,7 +218,7 @@ func (l *Lock) giveUp(op protocol.Operation) error {
 	}
 	round := l.startEnd(ErrReleased, op)
 	if round == nil {
-		return l.opError(op.Kind.String(), ErrReleased)
+		return l.opError(op.Kind.String(), l.givenUp())
 	}
 	round.Wait(context.Background())
 	if round.Replied(protocol.Woke) {

@@ -23,6 +23,24 @@ func (p *proposals) last() *quorum.Round[protocol.Operation] {
 // sentToAll reports whether every node was sent the last proposal. If so, none is sent any more.
 func (p *proposals) sentToAll() bool { return p.last().SentToAll() }
 
+// done reports whether all lanes have finished with the proposals.
+func (p *proposals) done() bool {
+	for _, round := range p.rounds() {
+		if !round.Over() {
+			return false
+		}
+	}
+	return true
+}
+
+// rounds lists the proposals that were made.
+func (p *proposals) rounds() []*quorum.Round[protocol.Operation] {
+	if p.first == nil {
+		return nil
+	}
+	return append([]*quorum.Round[protocol.Operation]{p.first}, p.more...)
+}
+
 // withdraw drops the proposals to nodes whose lanes have not sent them. From then on ballots shows
 // which nodes were sent a proposal.
 func (p *proposals) withdraw() {

@@ -191,7 +191,7 @@ func TestNestedReleaseEndsTheNestedLockAlone(t *testing.T) {
 }
 
 // A nested lock cannot promise to keep the key taken, as the outer one goes on with it.
-func TestReleaseAfterOfANestedLockIsAnError(t *testing.T) {
+func TestReleaseAfterAndDetachOfANestedLockAreErrors(t *testing.T) {
 	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
 		outer := b.Acquire(key, ttl)
 		nested, err := b.Redlock.TryAcquire(outer.Context(), key, ttl)
@@ -199,6 +199,8 @@ func TestReleaseAfterOfANestedLockIsAnError(t *testing.T) {
 		forget(b)
 		err = nested.ReleaseAfter(ctx, time.Minute)
 		assert.EqualError(t, err, `redlock: release after "orders": the lock is nested in another, which alone can do this`)
+		_, err = nested.Detach()
+		assert.EqualError(t, err, `redlock: detach "orders": the lock is nested in another, which alone can do this`)
 		assert.True(t, nested.Valid())
 		notAsked(b)
 		require.NoError(t, outer.ReleaseAfter(ctx, time.Minute))

@@ -96,7 +96,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 
 	// Steps 2 and 3: the clock is read before the first byte leaves, so no node can start its
 	// countdown earlier. The caller leaves at the decision.
-	a.first = a.ask(ctx, op)
+	a.first = r.ask(ctx, a.spec(op), a.ttl)
 	if r.cfg.Fencing {
 		a.propose(ctx, op)
 	} else if a.first.Tally().Outcome() == quorum.Won {
@@ -170,12 +170,10 @@ func (a *attempt) spec(op protocol.Operation) quorum.Spec[protocol.Operation] {
 // shorter. It is enough for a second connection to a server that has answered on the first.
 const firstRoundGrace = 50 * time.Millisecond
 
-// ask sends the first round and waits for its decision. The very first round of a Redlock also
-// waits for the other nodes a little, so that a server that is listed twice is an error from the
-// start. A duplicate never gets a second vote, with or without this wait.
-func (a *attempt) ask(ctx context.Context, op protocol.Operation) *quorum.Round[protocol.Operation] {
-	r := a.r
-	spec := a.spec(op)
+// ask sends the first round for a lock and waits for its decision. The very first round of a Redlock
+// also waits for the other nodes a little, so that a server that is listed twice is an error from
+// the start. A duplicate never gets a second vote, with or without this wait.
+func (r *Redlock) ask(ctx context.Context, spec quorum.Spec[protocol.Operation], ttl time.Duration) *quorum.Round[protocol.Operation] {
 	if r.identified.Load() {
 		round := r.start(spec)
 		round.Wait(ctx)
@@ -185,7 +183,7 @@ func (a *attempt) ask(ctx context.Context, op protocol.Operation) *quorum.Round[
 	spec.Heard = func(*quorum.Round[protocol.Operation]) { close(all) }
 	round := r.start(spec)
 	round.Wait(ctx)
-	left := clock.Validity(a.ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)
+	left := clock.Validity(ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)
 	timer := r.cfg.Clock.NewTimer(max(min(firstRoundGrace, r.cfg.NodeTimeout/4, left/4), 0))
 	defer timer.Stop()
 	select {

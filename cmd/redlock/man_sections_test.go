@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	atMasters = []string{"run", "status", "release", "nodes"}
+	atMasters = []string{"run", "acquire", "extend", "release", "status", "nodes"}
 	painted   = []string{"status", "release", "nodes"}
 )
 

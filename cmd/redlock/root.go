@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorumlock/redlock/cmd/redlock/internal/acquire"
+	"github.com/quorumlock/redlock/cmd/redlock/internal/extend"
 	"github.com/quorumlock/redlock/cmd/redlock/internal/nodes"
 	"github.com/quorumlock/redlock/cmd/redlock/internal/release"
 	"github.com/quorumlock/redlock/cmd/redlock/internal/run"
@@ -35,7 +37,7 @@ agrees on: they outlive the loss of any minority of the masters.`,
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"locks", "Locks:", []*cobra.Command{run.Command(), status.Command(), release.Command()}},
+		{"locks", "Locks:", []*cobra.Command{run.Command(), acquire.Command(), extend.Command(), release.Command(), status.Command()}},
 		{"masters", "Masters:", []*cobra.Command{nodes.Command()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})

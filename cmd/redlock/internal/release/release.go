@@ -1,4 +1,4 @@
-// Package release breaks the lock of a holder that is dead.
+// Package release releases the lock of a handle, or breaks the lock of a holder that is dead.
 package release
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorumlock/redlock/cmd/redlock/internal/handlefile"
 	"github.com/quorumlock/redlock/cmd/redlock/internal/status"
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/masterlist"
@@ -23,7 +24,7 @@ import (
 )
 
 type flags struct {
-	masterlist.Flags
+	handlefile.Flags
 	force, yes, foreign, json bool
 }
 
@@ -31,9 +32,13 @@ type flags struct {
 func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "release --force [flags] KEY",
-		Short: "Break the lock of a holder that is dead",
-		Long: `release --force deletes a lock that another client holds, and wakes the next
+		Use:   "release {--handle-file FILE | --force KEY} [flags]",
+		Short: "Release the lock of a handle, or break a dead holder's",
+		Long: `release --handle-file releases the lock whose handle redlock acquire has written
+to the file, or that stdin has. It then removes the file. It also removes it if
+the lock is not held any more.
+
+release --force deletes a lock that another client holds, and wakes the next
 client in the queue. Use it if the holder died or hangs, and its lock would last
 for long. A holder that is alive releases its lock by itself.
 
@@ -52,15 +57,22 @@ works beside the next holder, and only fencing tokens can stop its writes. So
 first make sure that it is dead.
 
 Exit status:
-   0  broken, or there was nothing to break
+   0  released; with --force: broken, or there was nothing to break
    1  not broken: the question was not answered with yes, or the key does not
       look like a lock
-  64  the command line is wrong; no master was asked
-  69  too few masters answered. Before the question: nothing was deleted. After
-      it: the deletions are shown, and other masters may still have the lock`,
-		Example: `  redlock release --force nightly-report
+  64  the command line is wrong, or the file has no handle; no master was asked
+  69  too few masters answered. With a handle: try again, or the lock ends with
+      its ttl. With --force, before the question: nothing was deleted. After
+      it: the deletions are shown, and other masters may still have the lock
+  76  with a handle: the lock was not held any more, as it was released before,
+      or has expired; perhaps another client has it`,
+		Example: `  redlock release --handle-file deploy.lock
+  redlock release --force nightly-report
   redlock release --force --yes nightly-report --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("handle-file") {
+				return f.checkHandle(cmd, args)
+			}
 			if err := status.OneKey(cmd, args); err != nil {
 				return err
 			}
@@ -68,6 +80,9 @@ Exit status:
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			f.Warnings = cmd.ErrOrStderr()
+			if cmd.Flags().Changed("handle-file") {
+				return f.byHandle(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			}
 			locks, err := f.Open(cmd.Context(), redlock.Config{NodeTimeout: masterlist.NodeTimeout})
 			if err != nil {
 				return err
@@ -77,17 +92,30 @@ Exit status:
 		},
 	}
 	f.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&f.force, "force", false, "required: the lock is somebody else's")
+	cmd.Flags().BoolVar(&f.force, "force", false, "required with KEY: the lock is somebody else's")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask, for where nobody can answer")
 	cmd.Flags().BoolVar(&f.foreign, "foreign", false, "delete also what does not look like a lock")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines; needs --yes")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines; with --force\nit needs --yes")
 	return cmd
+}
+
+// checkHandle refuses what belongs to --force.
+func (f *flags) checkHandle(cmd *cobra.Command, args []string) error {
+	if f.force || f.yes || f.foreign {
+		return cli.Usagef("--handle-file is for a lock of one's own: --force, --yes and --foreign do not go with it")
+	}
+	if len(args) > 0 {
+		return cli.Usagef("the handle says which KEY: redlock release --handle-file FILE")
+	}
+	return nil
 }
 
 func (f *flags) check() error {
 	switch {
+	case f.Guard != 0:
+		return cli.Usagef("--restart-guard goes with --handle-file: --force asks every master, whether or not it may vote")
 	case !f.force:
-		return cli.Usagef("release breaks a lock that somebody else holds, for when its holder is dead: it needs --force (see redlock release --help)")
+		return cli.Usagef("release of a KEY breaks a lock that somebody else holds, for when its holder is dead: it needs --force. For a lock of your own, give its --handle-file (see redlock release --help)")
 	case f.json && !f.yes:
 		return cli.Usagef("--json asks nobody: it needs --yes")
 	case !f.yes && !terminal.Is(os.Stdin):

@@ -160,7 +160,7 @@ func (p *printer) acquired(lock *redlock.Lock, took time.Duration) {
 		token = fmt.Sprintf(", fencing token %d", lock.FencingToken())
 	}
 	p.tell("acquired %s as %s after %v, valid until %s unless renewed%s",
-		lock.Key(), lock.Holder(), took.Round(time.Millisecond), stamp(lock.Until()), token)
+		lock.Key(), lock.Holder(), took.Round(time.Millisecond), Stamp(lock.Until()), token)
 }
 
 // event reports an event of the command.
@@ -228,7 +228,7 @@ func (l logged) Handle(_ context.Context, r slog.Record) error {
 		case a.Key == "key": // run has only one key
 			return true
 		case value.Kind() == slog.KindTime:
-			text = stamp(value.Time())
+			text = Stamp(value.Time())
 		}
 		if a.Key != "error" && a.Key != "cause" {
 			text = a.Key + " " + text

@@ -21,8 +21,8 @@ const (
 	// runTTL outlasts most failovers of masters, and frees the lock of a dead host within half a
 	// minute.
 	runTTL = 30 * time.Second
-	// shortestTTL leaves room for renewals, killGrace and leastMargin.
-	shortestTTL = time.Second
+	// ShortestTTL leaves room for renewals, killGrace and leastMargin.
+	ShortestTTL = time.Second
 	// killGrace is the default of --kill-grace, unless a third of --ttl is shorter.
 	killGrace = 5 * time.Second
 	// leastMargin is how long before the end of validity SIGKILL is sent; a twentieth of the ttl is
@@ -176,8 +176,8 @@ func (f *flags) checkFlags(given func(string) bool) error {
 		f.grace = cli.Duration(grace)
 	}
 	switch {
-	case ttl < shortestTTL:
-		return cli.Usagef("--ttl %v is below %v", ttl, shortestTTL)
+	case ttl < ShortestTTL:
+		return cli.Usagef("--ttl %v is below %v", ttl, ShortestTTL)
 	case grace < 0:
 		return cli.Usagef("--kill-grace %v is negative", grace)
 	case grace > ttl/2:
@@ -265,7 +265,7 @@ func under(lock *redlock.Lock, environ []string) []string {
 		name, _, _ := strings.Cut(v, "=")
 		return name == KeyVariable || name == TokenVariable || name == UntilVariable
 	})
-	env = append(env, KeyVariable+"="+lock.Key(), UntilVariable+"="+stamp(lock.Until()))
+	env = append(env, KeyVariable+"="+lock.Key(), UntilVariable+"="+Stamp(lock.Until()))
 	if token := lock.FencingToken(); token != 0 {
 		env = append(env, fmt.Sprintf("%s=%d", TokenVariable, token))
 	}
@@ -280,5 +280,5 @@ func (f *flags) environ(environ []string) []string {
 	return slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, masterlist.NodesVariable+"=") })
 }
 
-// stamp formats a time to the millisecond, for people and scripts.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// Stamp formats a time to the millisecond, for people and scripts.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
