@@ -199,7 +199,7 @@ func TestAtLeastCountsFromTheAcquisition(t *testing.T) {
 					time.Sleep(left - time.Second)
 					other.Run()
 					assert.Zero(t, ran)
-					time.Sleep(time.Second + clock.DefaultDrift.Of(left))
+					time.Sleep(time.Second + clock.DefaultDrift.For(left) - left + time.Millisecond)
 				}
 				other.Run()
 				assert.Equal(t, 1, ran)
