@@ -208,7 +208,7 @@ func TestAtLeastCountsFromTheAcquisition(t *testing.T) {
 	}
 }
 
-// A Func is told when the lock ends, and so is the log.
+// The context of a Func ends with the lock, and the log has the reason.
 func TestFuncLearnsOfALoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		lose func(*redlocktest.Masters)

@@ -71,8 +71,8 @@ func TestElectorLetsTheLeaderRunJobs(t *testing.T) {
 	})
 }
 
-// A task is told when its term is lost, and its job has failed. Then another instance leads, and
-// this one no more.
+// The context of a task ends when its term is lost, and its job has failed. Then another instance
+// leads, and this one no more.
 func TestElectorTaskLearnsOfALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := redlocktest.StartVirtual(t, 3)
@@ -98,8 +98,8 @@ func TestElectorTaskLearnsOfALoss(t *testing.T) {
 	})
 }
 
-// When a leader stops, its tasks are told, and the next one leads after they have returned. A task
-// that returns nil has not failed.
+// When a leader stops, the contexts of its tasks end, and the next one leads after they have
+// returned. A task that returns nil has not failed.
 func TestElectorReleasesAfterItsTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		masters := redlocktest.StartVirtual(t, 3)

@@ -193,7 +193,7 @@ func TestAtLeastCountsFromTheAcquisition(t *testing.T) {
 	}
 }
 
-// A task is told when the lock ends, and its job has failed, whatever it returns.
+// The context of a task ends with the lock, and its job has failed, whatever it returns.
 func TestTaskLearnsOfALoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		lose func(*redlocktest.Masters)
