@@ -115,7 +115,7 @@ Exit status:
 	set.BoolVar(&f.clearNodes, "clear-env-nodes", false, "keep "+masterlist.NodesVariable+", which may have passwords,\nout of the command's environment")
 	set.BoolVar(&f.fencing, "fencing", false, "give the command a fencing token")
 	set.Var(&f.guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
-	set.StringVar(&f.owner, "owner", "", "how redlock status names this holder (default the\nhost's name and redlock's process id)")
+	set.StringVar(&f.owner, "owner", "", "how redlock status names this holder (default\nthe host's name and redlock's process id)")
 	set.StringVarP(&f.line, "command", "c", "", "a line for /bin/sh, in place of a command")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "tell on stderr what happens")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
