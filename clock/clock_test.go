@@ -96,6 +96,22 @@ func TestSumSaturates(t *testing.T) {
 }
 
 // A skewed clock runs forward, however large its offset and its rate.
+func TestDriftForLeavesTheValidity(t *testing.T) {
+	for _, d := range []clock.Drift{clock.DefaultDrift, {}, {Floor: 1}, {Factor: 0.05, Floor: time.Millisecond}, {Factor: 0.3}, {Factor: 0.999, Floor: time.Second}, {Factor: math.Nextafter(1, 0)}} {
+		for _, v := range []time.Duration{math.MinInt64, -1, 0, 1, 2, 3, 333, time.Millisecond, time.Second + 1, time.Minute, 24 * time.Hour, 365 * 24 * time.Hour, 1<<53 - 1, 1 << 60, math.MaxInt64} {
+			ttl := d.For(v)
+			if left := clock.Validity(ttl, 0, d); ttl < math.MaxInt64 {
+				assert.GreaterOrEqual(t, left, max(v, 0), "%+v %v", d, v)
+				if v < 365*24*time.Hour && d.Factor < 0.5 {
+					assert.LessOrEqual(t, left, max(v, 0)+time.Microsecond, "%+v %v", d, v)
+				}
+			}
+		}
+	}
+	assert.Equal(t, time.Duration(math.MaxInt64), clock.DefaultDrift.For(math.MaxInt64))
+	assert.Equal(t, time.Duration(math.MaxInt64), clock.Drift{Factor: 0.5}.For(math.MaxInt64/2+1))
+}
+
 func TestSkewedSaturates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {

@@ -47,6 +47,18 @@ func (d Drift) Of(ttl time.Duration) time.Duration {
 	return time.Duration(part) + d.Floor
 }
 
+// For returns a ttl that leaves a validity after its margin: at least that much, and a few
+// nanoseconds more. It saturates. A validity of zero or less counts as zero.
+func (d Drift) For(validity time.Duration) time.Duration {
+	ttl := math.Ceil((float64(max(validity, 0)) + float64(d.Floor)) / (1 - d.Factor))
+	// The roundings here and in Of are off by two nanoseconds, and by two parts in 2^52 of the ttl.
+	ttl += math.Ceil((2 + ttl*0x1p-51) / (1 - d.Factor))
+	if ttl >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ttl)
+}
+
 // Validity returns how much of a grant is left to use: ttl − elapsed − drift. elapsed counts
 // from before the first byte of the first request was sent, so no master can have started its
 // countdown earlier. If the result is zero or less, the grant must not be used. The result

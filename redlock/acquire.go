@@ -19,8 +19,11 @@ import (
 // them. Callers of one Redlock that want the same key share one queue entry. Among themselves they
 // get the lock first come, first served. A caller that comes after a release, and before the waiter
 // that the release woke, can take the lock, unless Config.Fair is set. A Redlock whose own release
-// has just woken a waiter does not overtake it: its next Acquire of the key joins the queue. Locks
-// are not re-entrant: a caller that holds the key and acquires it again waits for itself.
+// has just woken a waiter does not overtake it: its next Acquire of the key joins the queue.
+//
+// If ctx carries a live lock of this Redlock on key, Acquire does not wait for that lock. It returns
+// ErrReentrant at once or, with Config.Reentrant, a lock that is nested in it. A caller that holds
+// the key and calls Acquire with a context that does not carry the lock waits for itself.
 //
 // A release by a client of another library wakes nobody, and messages get lost. So when the holder's
 // ttl is over the first waiter tries, and those behind it a little later. Every waiter also asks a
@@ -43,6 +46,9 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
 		return nil, err
+	}
+	if nested, err := r.joinOuter(ctx, key, ttl); nested != nil || err != nil {
+		return nested, err
 	}
 	if err := r.enter(); err != nil {
 		return nil, errs.Op("acquire", key, err)
@@ -204,7 +210,7 @@ func (a *acquisition) probe(ctx context.Context) error {
 	majority := failed == nil
 	switch {
 	case majority:
-		failed = a.newError()
+		failed = a.r.unasked("acquire", a.key)
 		failed.Reason = ErrHeld // or the key is free, and a waiter in the queue can have it
 	case failed.Cause != nil:
 		return a.contextEnded(failed.Cause)
@@ -239,17 +245,11 @@ func (a *acquisition) await(ctx context.Context, signal <-chan struct{}, tick <-
 func (a *acquisition) contextEnded(cause error) *QuorumError {
 	failed := a.failed
 	if failed == nil {
-		failed = a.newError()
+		failed = a.r.unasked("acquire", a.key)
 		failed.Reason = a.caller.Reason()
 	}
 	failed.Cause = cause
 	return failed
-}
-
-// newError returns an error without any node's answer.
-func (a *acquisition) newError() *QuorumError {
-	nodes := len(a.r.nodes)
-	return &QuorumError{Op: protocol.Acquire.String(), Key: a.key, Need: quorum.Size(nodes), Total: nodes}
 }
 
 // reason returns why the key could not be locked, as last found by this caller or by an earlier one

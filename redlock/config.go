@@ -104,11 +104,44 @@ type Config struct {
 	// the key if it arrives after a release and before the waiter that the release woke.
 	Fair bool
 
-	// Owner says who holds a lock, for people: Inspect and the command redlock status show it, and
-	// since when. It is a part of each value, behind the random part, so anyone with the right to
-	// read the keys can read it. It has no part in deciding who owns a lock, and many clients may
-	// have the same. It has at most 128 bytes of UTF-8, without control characters and others that
-	// cannot be printed.
+	// Reentrant lets an acquisition join a lock that its context carries: Acquire, TryAcquire and
+	// Do return, or run with, a nested lock if ctx carries a live lock of this Redlock on the key.
+	// A nested lock asks no node, and waits for nobody. So a function that locks a key can call
+	// another that locks the same key. A context carries a lock if it is, or is derived from, the
+	// context of the function that Do runs, or Lock.Context.
+	//
+	// A nested lock has the Value, the FencingToken and the Until of the outer one:
+	//
+	//   - If its ttl is longer than the outer one's, or if less than two thirds of its ttl are left
+	//     until Until, the outer lock is extended by a round trip. If that fails, the acquisition
+	//     fails with a *QuorumError that has Extend's reason and the Op "acquire". There is then no
+	//     nested lock, and the outer one is as Extend leaves it.
+	//   - Its Release ends the nested lock alone, and asks no node. It returns nil if the outer lock
+	//     is valid as far as this process knows. The outer lock's next renewal, Extend or Release
+	//     reports a loss that was not found before.
+	//   - The end of the outer lock, by Release, loss or Close, ends the nested one in the same step.
+	//     The Release of a nested lock that has ended so returns the cause, and Do never returns nil
+	//     then.
+	//   - After its KeepAlive, as in Do, the outer lock is renewed until the nested one ends; after
+	//     that, only if KeepAlive was called on the outer lock itself. If several of the locks are
+	//     kept alive, renewals ask for the longest of their ttls, every third of the shortest.
+	//   - A lock that is nested in a nested lock joins the outermost one. It outlives the Release of
+	//     the one in the middle.
+	//   - Its ReleaseAfter and Detach are errors that change nothing.
+	//
+	// Goroutines that share the context share the lock, so they do not exclude each other: two
+	// goroutines under one Do can both run in a nested Do at the same time. To have them exclude
+	// each other, use a mutex, or a context without the lock. Two Redlocks are two owners, also in
+	// one process: a lock of one does not count for the other.
+	//
+	// Defaults to false: such an acquisition fails with ErrReentrant at once.
+	Reentrant bool
+
+	// Owner is the holder's name for people. Inspect and the command redlock status show it, and
+	// since when the holder has the lock. It is a part of each value, behind the random part, so
+	// every user with the right to read the keys can read it. It has no part in deciding who owns a
+	// lock, and many clients may have the same. It has at most 128 bytes of UTF-8, without control
+	// characters and others that cannot be printed.
 	//
 	// Defaults to the name of the host and the id of the process: "web-3 pid 4711".
 	Owner string

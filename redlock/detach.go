@@ -33,8 +33,12 @@ import (
 //
 // If the lock has ended already, the error is the cause, such as ErrExpired or ErrReleased. After
 // Close it is ErrClosed. If the key with its prefix is longer than 10 KB, the error says so and the
-// lock goes on. With an error the handle is empty.
+// lock goes on, as does a nested lock (Config.Reentrant), which cannot be detached. With an error the
+// handle is empty.
 func (l *Lock) Detach() (handle string, err error) {
+	if l.outer != nil {
+		return "", l.opError("detach", errNested)
+	}
 	if err := l.r.enter(); err != nil {
 		return "", l.opError("detach", err)
 	}

@@ -20,7 +20,8 @@ import (
 // fn has run if and only if the lock was acquired. If it was not, Do returns the error of Acquire;
 // a *QuorumError then has the Op "acquire". After fn has run, Do returns:
 //
-//   - nil: fn returned nil, and a majority had the lock's value until the release.
+//   - nil: fn returned nil, and a majority had the lock's value until the release. A nested lock
+//     (Config.Reentrant) leaves the question to the release of the outer one.
 //   - fn's error, if fn returned one. If something went wrong with the lock too, the error also
 //     wraps that.
 //   - a *QuorumError with the Op "release". Do can thus return an error although fn succeeded. A
@@ -32,12 +33,16 @@ import (
 //     whatever fn returned. fn's work may be done, and another holder may have worked at the same
 //     time. A handler that tries again needs work that can be done twice, or writes that a token
 //     guards (package fence) and that record what is done.
+//   - with Config.Reentrant, an error that matches ErrReleased: fn ran under a nested lock, and the
+//     outer lock was released before fn returned. The same holds as after a loss.
 //
 // If the keys vanish from a majority of the nodes, fn's context is done at the next renewal, a
 // third of the ttl later at the most. If ForceRelease breaks the lock, it is done two round trips
 // later; see KeepAlive. In any case it is done when validity ends.
 //
-// fn must not call Do or Acquire for the same key: it would wait for itself until its context ends.
+// If fn calls Do, Acquire or TryAcquire for the same key with its context, the call fails with
+// ErrReentrant at once or, with Config.Reentrant, joins the lock. With a context that does not carry
+// the lock, the call waits until fn ends.
 func (r *Redlock) Do(ctx context.Context, key string, ttl time.Duration, fn func(ctx context.Context) error) (err error) {
 	if fn == nil {
 		return errors.New("redlock: fn is nil")

@@ -21,5 +21,7 @@
 // that was paused beyond the end of its lock. With [Config.RestartGuard] the votes of masters that
 // may have forgotten locks do not count.
 //
+// With [Config.Reentrant] a function that runs under a lock can call another that locks the same key.
+//
 // Errors report which master did what: see [QuorumError], [ErrHeld] and [ErrNoQuorum].
 package redlock

@@ -29,8 +29,14 @@ var (
 	ErrExpired error = errs.Sentinel("validity has ended")
 
 	// ErrReleased means that the lock has been released. It is the cause of a released lock's
-	// Context, and a second Release returns it.
+	// Context, and a second Release returns it. So does the Release of a nested lock whose outer lock
+	// was released before.
 	ErrReleased error = errs.Sentinel("released")
+
+	// ErrReentrant means that the context of an acquisition carries a live lock on the key, made by
+	// the same Redlock. No node was asked: to wait for that lock would be to wait for the caller
+	// itself. With Config.Reentrant the acquisition joins the lock.
+	ErrReentrant error = errs.Sentinel("the context already holds this key")
 
 	// ErrDetached means that the lock was given away with Detach. Its keys live on, and another
 	// process may go on with it. It is the cause of a detached lock's Context, and Extend, Release

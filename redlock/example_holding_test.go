@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/redlock/redlock"
@@ -92,6 +93,39 @@ func ExampleLock_Valid() {
 	// <nil> false
 }
 
+// Every host has this timer, and their clocks differ by some seconds. One of them sends the
+// newsletter.
+func ExampleLock_ReleaseAfter() {
+	fire := func(host string) {
+		locks, err := redlock.Open(masters, redlock.Config{Owner: host})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer locks.Close() // leaves the key taken
+
+		ctx := context.Background()
+		lock, err := locks.TryAcquire(ctx, "newsletter", 10*time.Second)
+		if errors.Is(err, redlock.ErrHeld) {
+			fmt.Println(host, "has nothing to do")
+			return
+		} else if err != nil {
+			log.Print(err)
+			return
+		}
+		fmt.Println(host, "sends the newsletter")
+		if err := lock.ReleaseAfter(ctx, time.Minute); err != nil {
+			log.Print(err) // another host may send it again
+		}
+	}
+	fire("web-1")
+	fire("web-2")
+	fire("web-3")
+	// Output:
+	// web-1 sends the newsletter
+	// web-2 has nothing to do
+	// web-3 has nothing to do
+}
+
 func ExampleFromContext() {
 	locks, err := redlock.Open(masters, redlock.Config{Fencing: true})
 	if err != nil {
@@ -114,6 +148,93 @@ func ExampleFromContext() {
 	// with a token: true
 	// <nil>
 	// invoice:42 is not locked
+}
+
+// A function that runs under the lock calls another that locks the same key.
+func ExampleConfig_reentrant() {
+	locks, err := redlock.Open(masters, redlock.Config{Reentrant: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	deposit := func(ctx context.Context, sum int) error {
+		return locks.Do(ctx, "account:7", 10*time.Second, func(context.Context) error {
+			fmt.Println("deposit", sum)
+			return nil
+		})
+	}
+	depositAll := func(ctx context.Context, sums ...int) error {
+		return locks.Do(ctx, "account:7", 10*time.Second, func(ctx context.Context) error {
+			for _, sum := range sums {
+				if err := deposit(ctx, sum); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	fmt.Println(depositAll(context.Background(), 5, 8))
+	// Output:
+	// deposit 5
+	// deposit 8
+	// <nil>
+}
+
+// Goroutines that share the context share the lock. What they share otherwise needs a mutex.
+func ExampleConfig_reentrantGoroutines() {
+	locks, err := redlock.Open(masters, redlock.Config{Reentrant: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	var mu sync.Mutex
+	sum := 0
+	err = locks.Do(context.Background(), "account:7", 10*time.Second, func(ctx context.Context) error {
+		var both sync.WaitGroup
+		both.Add(2)
+		inside := func() {
+			err := locks.Do(ctx, "account:7", 10*time.Second, func(context.Context) error {
+				both.Done()
+				both.Wait() // for the other one: both have a nested lock
+				mu.Lock()
+				defer mu.Unlock()
+				sum += 5
+				return nil
+			})
+			if err != nil {
+				log.Fatal(err)
+			}
+		}
+		var done sync.WaitGroup
+		done.Go(inside)
+		done.Go(inside)
+		done.Wait() // before fn returns, as that ends the lock
+		return nil
+	})
+	fmt.Println(sum, err)
+	// Output:
+	// 10 <nil>
+}
+
+// Without Config.Reentrant, a caller that would wait for itself gets an error at once.
+func ExampleRedlock_Do_reentrant() {
+	locks, err := redlock.Open(masters, redlock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
+
+	nothing := func(context.Context) error { return nil }
+	err = locks.Do(context.Background(), "account:7", 10*time.Second, func(ctx context.Context) error {
+		return locks.Do(ctx, "account:7", 10*time.Second, nothing)
+	})
+	fmt.Println(errors.Is(err, redlock.ErrReentrant))
+	fmt.Println(err)
+	// Output:
+	// true
+	// redlock: acquire "account:7": the context already holds this key
 }
 
 // A message queue delivers a message again after an error. The work was done under the lock, and

@@ -16,15 +16,27 @@ func FromContext(ctx context.Context, key string) (*Lock, bool) {
 	if ctx == nil {
 		return nil, false
 	}
-	l, _ := ctx.Value(lockKey(key)).(*Lock)
-	if l == nil || !l.Valid() {
-		return nil, false
+	for carried := innermost(ctx); carried != nil; carried = innermost(carried.Context) {
+		if carried.lock.key != key {
+			continue
+		}
+		if !carried.lock.Valid() {
+			return nil, false
+		}
+		return carried.lock, true
 	}
-	return l, true
+	return nil, false
 }
 
-// lockKey is the key under which a context carries the lock on the Redlock key of that name.
-type lockKey string
+// innermost returns the innermost lockContext that ctx is or is derived from; nil if there is none.
+// The next one is that of the Context in it. To look a lock up costs a call and no object.
+func innermost(ctx context.Context) *lockContext {
+	carried, _ := ctx.Value(&lockContextKey).(*lockContext)
+	return carried
+}
+
+// lockContextKey is the key under which a lockContext returns itself, by the key's address.
+var lockContextKey byte
 
 // lockContext is a context that adds a lock to its parent.
 type lockContext struct {
@@ -33,8 +45,8 @@ type lockContext struct {
 }
 
 func (c *lockContext) Value(key any) any {
-	if k, ok := key.(lockKey); ok && string(k) == c.lock.key {
-		return c.lock
+	if key == &lockContextKey {
+		return c
 	}
 	return c.Context.Value(key)
 }

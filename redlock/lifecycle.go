@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -20,8 +21,10 @@ func (l *Lock) end(cause error) bool {
 	return true
 }
 
-// setCause records why the lock ended and ends its contexts; mu is held.
+// setCause records why the lock ended and ends its contexts, and those of the locks that are nested
+// in it; mu is held.
 func (l *Lock) setCause(cause error) {
+	l.endNested(cause)
 	l.cause = cause
 	if l.cancel != nil {
 		l.cancel(cause)
@@ -41,8 +44,9 @@ func (l *Lock) expireIfDue(now time.Time) {
 
 // endWithLock makes the lock call cancel when it ends, in the same step as it ends Context.
 func (l *Lock) endWithLock(cancel context.CancelCauseFunc) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	outer := l.outermost()
+	outer.mu.Lock()
+	defer outer.mu.Unlock()
 	l.cancelDo = cancel
 	if l.cause != nil {
 		cancel(l.cause)
@@ -138,13 +142,14 @@ func (l *Lock) startEnd(cause error, op protocol.Operation) *quorum.Round[protoc
 }
 
 // startExtend hands an extension to the lanes. If the lock has ended, it returns the cause instead.
-// byCaller is true for an Extend, whose ttl KeepAlive then goes on with, and false for a renewal.
+// by is the lock of a call of Extend, l or one nested in it, whose ttl KeepAlive then goes on with.
+// It is nil for a renewal.
 //
 // A caller of Extend waits for NodeTimeout. No caller waits for a renewal, so it may take the
 // validity that is left: a node's answer before that counts, and after that nothing more is sent.
 // The nodes begin to count the ttl when the extension reaches them, which is never before
 // round.Start. So however long the answer takes, a majority has the key until Start + ttl.
-func (l *Lock) startExtend(ttl time.Duration, byCaller bool, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
+func (l *Lock) startExtend(ttl time.Duration, by *Lock, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
 	if l.proposals.first != nil && l.proposals.sentToAll() && l.proposals.done() {
 		l.proposals = proposals{} // nothing is left to withdraw; they are half of a lock's memory
@@ -152,17 +157,14 @@ func (l *Lock) startExtend(ttl time.Duration, byCaller bool, decided func(*quoru
 	l.mu.Lock()
 	now := l.r.cfg.Clock.Now()
 	l.expireIfDue(now)
-	if cause := l.cause; cause != nil {
+	if cause := cmp.Or(by, l).cause; cause != nil {
 		l.mu.Unlock()
 		l.order.Unlock()
 		return nil, cause
 	}
-	if byCaller {
-		l.ttl = ttl
-	}
-	within := l.r.cfg.NodeTimeout
-	if !byCaller {
-		within = l.until.Sub(now)
+	within := l.until.Sub(now)
+	if by != nil {
+		by.ttl, within = ttl, l.r.cfg.NodeTimeout
 	}
 	l.outlive(now.Add(within).Add(ttl)) // as the lanes may send it as late as that
 	l.mu.Unlock()

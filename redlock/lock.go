@@ -16,7 +16,7 @@ import (
 
 // Lock is a held lock. It ends when it is released, when it is found lost, or when its validity is
 // over, whichever comes first. A lock that has ended is never held again. A Lock is safe for
-// concurrent use.
+// concurrent use. Config.Reentrant says how a nested lock differs.
 type Lock struct {
 	r       *Redlock
 	key     string
@@ -24,6 +24,9 @@ type Lock struct {
 	value   string
 	fence   *protocol.Fence // nil without fencing
 	values  context.Context // gives the lock's context its values, and nothing else
+
+	outer  *Lock        // the lock that this one is nested in, and whose mu guards its fields; nil: none
+	nested *nestedLocks // nil until one joins
 
 	// order is held while a round of this lock is handed to the lanes, which never waits for a
 	// node. It keeps a renewal or a top-up from being sent after the release. Lock it before mu.
@@ -45,6 +48,7 @@ type Lock struct {
 	cancelDo  context.CancelCauseFunc // ends the context of the function that Do runs
 
 	keepAlive bool
+	inRenewal bool          // a renewal is under way
 	reports   *breakReports // nil until the first renewal
 
 	wait      *wait                     // the wait that led to the lock; nil if there was none
@@ -82,9 +86,10 @@ func (l *Lock) LogValue() slog.Value { return slog.StringValue(l.String()) }
 // Until returns the end of the lock's validity on the Redlock's clock. Before it no other client
 // can acquire the key, as long as the assumptions in docs/safety.md hold.
 func (l *Lock) Until() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.until
+	outer := l.outermost()
+	outer.mu.Lock()
+	defer outer.mu.Unlock()
+	return outer.until
 }
 
 // Valid reports whether the lock is still held, as far as this process knows: the lock has not
@@ -98,9 +103,10 @@ func (l *Lock) Until() time.Time {
 // prevents that. On Linux the clock stands still while the machine is suspended, so Valid does not
 // notice that time.
 func (l *Lock) Valid() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expireIfDue(l.r.cfg.Clock.Now())
+	outer := l.outermost()
+	outer.mu.Lock()
+	defer outer.mu.Unlock()
+	outer.expireIfDue(l.r.cfg.Clock.Now())
 	return l.cause == nil
 }
 
@@ -117,8 +123,9 @@ func (l *Lock) Valid() bool {
 // that was stopped can act once more before the goroutine runs. Where such a delay can exceed the
 // drift margin, call Valid before each action. docs/safety.md has measurements.
 func (l *Lock) Context() context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	outer := l.outermost()
+	outer.mu.Lock()
+	defer outer.mu.Unlock()
 	if l.ctx == nil {
 		l.ctx, l.cancel = context.WithCancelCause(&lockContext{context.WithoutCancel(l.values), l})
 		if l.cause != nil {
@@ -155,12 +162,16 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return err
 	}
-	round, err := l.startExtend(ttl, true, nil)
+	outer := l.outermost()
+	round, err := outer.startExtend(ttl, l, nil)
 	if err != nil {
 		return l.opError("extend", err)
 	}
 	round.Wait(ctx)
-	err = l.extended(round, ttl)
+	err = outer.extended(round, ttl)
+	if err == nil && l.outer != nil {
+		err = l.ended("extend") // a nested lock may have been released meanwhile
+	}
 	if failed, ok := err.(*QuorumError); ok {
 		failed.Cause = context.Cause(ctx)
 	}
@@ -181,8 +192,12 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 //   - ErrNoQuorum: too few nodes answered. On the others the keys may live until their ttl is over.
 //
 // If the lock was lost before, the error also matches the cause of that loss. A second Release
-// returns ErrReleased and asks no node. After Detach, Release returns ErrDetached and asks no node.
+// returns ErrReleased and asks no node. So does a Release after Detach, which returns ErrDetached.
+// Release of a nested lock asks no node either; see Config.Reentrant.
 func (l *Lock) Release(ctx context.Context) error {
+	if l.outer != nil {
+		return l.releaseNested()
+	}
 	return l.giveUp(l.operation(protocol.Release, 0))
 }
 

@@ -62,6 +62,32 @@ func pay(ctx context.Context, db *sql.DB, guard *fence.Guard, lock *redlock.Lock
 	return tx.Commit()
 }
 
+// The nested Do joins the outer lock.
+func openReentrant(urls []string) (*redlock.Redlock, error) {
+	locks, err := redlock.Open(urls, redlock.Config{Reentrant: true})
+	return locks, err
+}
+
+func reenter(ctx context.Context, locks *redlock.Redlock, post func(context.Context) error) error {
+	err := locks.Do(ctx, "account:7", 10*time.Second, func(ctx context.Context) error {
+		// Deeper in the program, with this ctx:
+		return locks.Do(ctx, "account:7", 10*time.Second, post)
+	})
+	return err
+}
+
+func TestReadmeReentrancy(t *testing.T) {
+	locks, err := openReentrant(masters)
+	require.NoError(t, err)
+	defer locks.Close()
+	posted := 0
+	require.NoError(t, reenter(ctx, locks, func(ctx context.Context) error {
+		posted++
+		return ctx.Err()
+	}))
+	assert.Equal(t, 1, posted)
+}
+
 func TestReadmeTestOfAUser(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	locks, err := redlock.Open(masters.URLs(), redlock.Config{NodeTimeout: 5 * time.Second}) // CI is slow
@@ -70,7 +96,7 @@ func TestReadmeTestOfAUser(t *testing.T) {
 	masters.Kill(0, 1)
 
 	done := 0
-	require.NoError(t, onlyOneOfUs(ctx, locks, func(ctx context.Context) error {
+	require.NoError(t, onlyOneOfUs(ctx, locks, func(context.Context) error {
 		done++
 		return onlyOneOfUs(ctx, locks, func(context.Context) error { done++; return nil })
 	}))

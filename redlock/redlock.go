@@ -261,6 +261,12 @@ func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, c
 	return e
 }
 
+// unasked returns an error of an operation on key without any node's answer.
+func (r *Redlock) unasked(op, key string) *QuorumError {
+	nodes := len(r.nodes)
+	return &QuorumError{Op: op, Key: key, Need: quorum.Size(nodes), Total: nodes}
+}
+
 // noQuorum returns the error of a failed round whose operation no node refuses.
 func (r *Redlock) noQuorum(ctx context.Context, round *quorum.Round[protocol.Operation]) *QuorumError {
 	reason := ErrNoQuorum

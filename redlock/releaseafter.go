@@ -16,8 +16,9 @@ import (
 // at most once a minute. d may be longer or shorter than what is left of the ttl. After d a client
 // that waits in Acquire gets the lock. A d of zero or less is a Release.
 //
-// On each node the key expires d and the drift margin of d (Config.Drift) after the call, so not
-// before d by any clock within that margin. On a node that answers late it expires at the same
+// On each node the key expires after d and the drift margin (Config.Drift), counted from the call: the
+// ttl whose validity is d. So it does not expire before d by the Redlock's clock, or by any other
+// within the margin. On a node that answers late it expires at the same
 // time, and on one that executes the request late, as much later. Until then Inspect shows the key
 // as held by this owner, and ForceRelease can delete it.
 //
@@ -35,19 +36,23 @@ import (
 //   - ErrNoQuorum: too few nodes answered. On the others the key may be taken until the ttl is over,
 //     which may be sooner than d or later.
 //
-// After a Release or another ReleaseAfter the error is ErrReleased. An error that names d changes
-// nothing: with Config.RestartGuard, d may not be above it, as a ttl may not, because a master
-// could forget the key without anybody noticing. With Config.Fencing, d and the ttl together may
-// not be above Config.FenceRetention.
+// After a Release or another ReleaseAfter the error is ErrReleased. A nested lock (Config.Reentrant)
+// cannot keep the key taken while the outer one goes on. The error says so, and changes nothing. An
+// error that names d changes nothing either: with Config.RestartGuard, d may not be above it, as a
+// ttl may not, because a master could forget the key without anybody noticing. With Config.Fencing,
+// d and the ttl together may not be above Config.FenceRetention.
 func (l *Lock) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return l.Release(ctx)
+	}
+	if l.outer != nil {
+		return l.opError(protocol.Retain.String(), errNested)
 	}
 	if err := l.checkAfter(d); err != nil {
 		return err
 	}
 	op := l.operation(protocol.Retain, 0)
-	op.Until = l.r.cfg.Clock.Now().Add(clock.Sum(d, l.r.cfg.Drift.Of(d)))
+	op.Until = l.r.cfg.Clock.Now().Add(l.r.cfg.Drift.For(d))
 	return l.giveUp(op)
 }
 

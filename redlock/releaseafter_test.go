@@ -23,7 +23,7 @@ func takenFor(b *virtual.Bed, began time.Time, d time.Duration) {
 	time.Sleep(time.Until(began.Add(d)) - time.Millisecond)
 	_, err := other.TryAcquire(ctx, key, time.Second)
 	require.ErrorIs(b, err, redlock.ErrHeld, "1 ms before its end")
-	time.Sleep(time.Until(began.Add(d + clock.DefaultDrift.Of(d) + 2*time.Millisecond)))
+	time.Sleep(time.Until(began.Add(clock.DefaultDrift.For(d) + 2*time.Millisecond)))
 	l, err := other.TryAcquire(ctx, key, time.Second)
 	require.NoError(b, err, "after its end")
 	require.NoError(b, l.Release(ctx))
@@ -124,7 +124,7 @@ func TestReleaseAfterHandsOverToAWaiter(t *testing.T) {
 				}
 				got := queue[0].Hold()
 				assert.GreaterOrEqual(b, queue[0].Got.Sub(began), d)
-				assert.LessOrEqual(b, queue[0].Got.Sub(began), d+clock.DefaultDrift.Of(d)+10*time.Millisecond)
+				assert.LessOrEqual(b, queue[0].Got.Sub(began), clock.DefaultDrift.For(d)+10*time.Millisecond)
 				b.Release(got)
 				b.Release(queue[1].Hold())
 				b.NoQueues()

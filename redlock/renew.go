@@ -33,15 +33,27 @@ const minRetry = 50 * time.Millisecond
 // returns without Release leaves a lock that is renewed until the process ends. Defer the Release
 // right after the acquisition; the example of Lock.Context has the pattern.
 func (l *Lock) KeepAlive() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	outer := l.outermost()
+	outer.mu.Lock()
+	defer outer.mu.Unlock()
 	if l.keepAlive || l.cause != nil {
 		return
 	}
+	others, _ := outer.renewalTTLs()
 	l.keepAlive = true
-	// The ttl began when the nodes were last asked for it, not now.
-	began := l.until.Add(l.r.cfg.Drift.Of(l.ttl) - l.ttl)
-	l.r.scheduler.RenewAt(l, began.Add(l.ttl/renewals))
+	// The ttl began when the nodes were last asked for it, not now, unless they were asked for a
+	// longer one.
+	began := outer.until.Add(l.r.cfg.Drift.Of(l.ttl) - l.ttl)
+	if now := l.r.cfg.Clock.Now(); began.After(now) {
+		began = now
+	}
+	due := began.Add(l.ttl / renewals)
+	switch {
+	case others != 0:
+		l.r.scheduler.RenewBy(outer, due)
+	case !outer.inRenewal:
+		l.r.scheduler.RenewAt(outer, due)
+	}
 }
 
 // renew starts a renewal, and never waits for a node. The scheduler calls it when the renewal is
@@ -50,13 +62,17 @@ func (l *Lock) KeepAlive() {
 // are still doing.
 func (l *Lock) renew() {
 	l.mu.Lock()
-	ttl := l.ttl
-	if l.cause == nil {
-		l.watch()
-		l.renewing()
+	ttl, _ := l.renewalTTLs()
+	if l.cause != nil || ttl == 0 {
+		l.mu.Unlock()
+		l.r.scheduler.RenewalDone() // the lock has ended, or the nested locks that wanted this have
+		return
 	}
+	l.inRenewal = true
+	l.watch()
+	l.renewing()
 	l.mu.Unlock()
-	_, err := l.startExtend(ttl, false, func(round *quorum.Round[protocol.Operation]) {
+	_, err := l.startExtend(ttl, nil, func(round *quorum.Round[protocol.Operation]) {
 		l.r.scheduler.RenewalDone()
 		l.renewed(round, ttl)
 	})
@@ -70,17 +86,20 @@ func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duratio
 	err := l.extended(round, ttl)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cause != nil {
+	l.inRenewal = false
+	longest, shortest := l.renewalTTLs()
+	if l.cause != nil || longest == 0 {
 		return
 	}
+	every := min(ttl, shortest) / renewals
 	if err == nil {
-		l.r.scheduler.RenewAt(l, round.Start().Add(ttl/renewals))
+		l.r.scheduler.RenewAt(l, round.Start().Add(every))
 		l.renewSooner()
 		return
 	}
 	// The pauses shrink while validity runs out, but never to nothing.
 	now := l.r.cfg.Clock.Now()
-	l.r.scheduler.RenewAt(l, now.Add(min(ttl/renewals, max(minRetry, l.until.Sub(now)/renewals))))
+	l.r.scheduler.RenewAt(l, now.Add(min(every, max(minRetry, l.until.Sub(now)/renewals))))
 	l.renewSooner()
 	l.r.log.Warn("renewal failed, trying again", "key", errs.Short(l.key), "until", l.until, "error", err.Error())
 }

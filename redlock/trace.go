@@ -21,6 +21,7 @@ type Trace struct {
 	//   - "extend": an Extend, or a renewal by KeepAlive or Do.
 	//   - "top up": a held lock takes the key on nodes that lack it.
 	//   - "release": a Release, also that of Do or Close.
+	//   - "release after": a ReleaseAfter. If no majority can have the key, a "release" follows.
 	//   - "clean up": the key of a failed attempt without a queue entry is deleted.
 	//   - "wait": a wait asks nodes for a queue entry (an Enqueue). So does a look, by which it asks
 	//     one node now and then. After a failed try that keeps its queue entry, the same operation

@@ -21,8 +21,9 @@ import (
 // ErrNoQuorum if too few nodes answered; ErrExpired if the answers came too late to be of use.
 // All three come in a *QuorumError, which also matches ctx's cause if ctx has ended. If ctx
 // ended before the answers had decided the attempt, the *QuorumError matches ctx's cause alone:
-// nodes that have not answered yet have not failed. ErrClosed after Close. After an error that
-// names an argument, no node was asked.
+// nodes that have not answered yet have not failed. ErrClosed after Close. ErrReentrant if ctx
+// carries a live lock of this Redlock on key; with Config.Reentrant TryAcquire joins it instead.
+// After an error that names an argument, no node was asked.
 //
 // After an error no key of this attempt stays on any node that answers. When TryAcquire returns, the
 // key is gone from the nodes that had granted it, unless they do not answer any more: it waits for
@@ -34,6 +35,9 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 	ttl, err := r.checkAcquire(ctx, key, ttl)
 	if err != nil {
 		return nil, err
+	}
+	if nested, err := r.joinOuter(ctx, key, ttl); nested != nil || err != nil {
+		return nested, err
 	}
 	a := attempt{r: r, key: key, ttl: ttl}
 	return a.run(ctx)

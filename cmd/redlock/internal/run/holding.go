@@ -133,13 +133,18 @@ func reason(err error) error {
 	return plain.Reason(err)
 }
 
-// hold keeps the lock alive while the command runs, and then releases it.
+// hold keeps the lock alive while the command runs, and then gives it up.
 func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Signal, p *printer) error {
+	acquired := time.Now()
 	lock.KeepAlive()
 	p.flush() // a line written later could stop us in the background
 	outcome, err := leash.Run(cmd, lock, signals, p.event)
 	until := lock.Until()
-	released := lock.Release(context.Background())
+	after := time.Duration(0)
+	if err == nil && outcome.Lost == nil && (outcome.Status == 0 || f.keep) {
+		after = time.Duration(f.atLeast) - time.Since(acquired)
+	}
+	released := giveUp(lock, after)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return err
@@ -157,6 +162,8 @@ func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Si
 	}
 	if released != nil {
 		p.warn("not released everywhere, keys may live until their ttl: %s", plain.Line(released))
+	} else if after > 0 {
+		p.tell("left %s taken for another %v", lock.Key(), after.Round(time.Millisecond))
 	} else {
 		p.tell("released %s", lock.Key())
 	}
@@ -164,6 +171,15 @@ func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Si
 		return &cli.ExitError{Code: outcome.Status}
 	}
 	return nil
+}
+
+// giveUp releases the lock, and leaves the key taken for d if that is positive.
+func giveUp(lock *redlock.Lock, d time.Duration) error {
+	err := lock.ReleaseAfter(context.Background(), d)
+	if err != nil && lock.Valid() { // d is out of range, and nothing was done
+		err = errors.Join(err, lock.Release(context.Background()))
+	}
+	return err
 }
 
 func missing(path string) bool {

@@ -34,6 +34,8 @@ const (
 type flags struct {
 	masterlist.Flags
 	ttl, wait, grace, guard cli.Duration
+	atLeast                 cli.Duration
+	keep                    bool // --keep-on-failure
 	nonblock, fencing, fair bool
 	clearNodes              bool
 	conflict                int
@@ -68,6 +70,12 @@ These signals go to the command's process group and, on Linux, to all processes
 in redlock's session that the command has started. Processes that it leaves
 behind are ended before the lock is released; start one that is to live on with
 setsid(1).
+
+With --at-least the lock stays taken after a command that was quick, until that
+time is over, so that each firing of a timer runs it once, although the hosts'
+clocks differ. redlock itself ends with the command. If the command fails, the
+lock is released at once, so that another host whose timer fires later can try;
+--keep-on-failure keeps it also then.
 
 redlock passes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH
 on to the command. While redlock waits for the lock, the first four end the
@@ -111,6 +119,8 @@ Exit status:
 	set.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock")
 	set.IntVarP(&f.conflict, "conflict-exit-code", "E", cli.ExitBusy, "status if somebody has the lock")
 	set.Var(&f.grace, "kill-grace", "how long before the lock ends SIGTERM is sent,\nwhen it is being lost; at most half of --ttl;\n0 sends SIGKILL alone (default 5s, or a third\nof a shorter --ttl)")
+	set.Var(&f.atLeast, "at-least", "keep the lock for so long after it was\nacquired, even if the command ends sooner;\nnot if it fails (default off)")
+	set.BoolVar(&f.keep, "keep-on-failure", false, "with --at-least, also if the command fails")
 	set.BoolVar(&f.fair, "fair", false, "leave a free lock to clients that wait for it;\nwith it on every client, first come is first\nserved")
 	set.BoolVar(&f.clearNodes, "clear-env-nodes", false, "keep "+masterlist.NodesVariable+", which may have passwords,\nout of the command's environment")
 	set.BoolVar(&f.fencing, "fencing", false, "give the command a fencing token")
@@ -119,7 +129,7 @@ Exit status:
 	set.StringVarP(&f.line, "command", "c", "", "a line for /bin/sh, in place of a command")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "tell on stderr what happens")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
-	for name, shown := range map[string]string{"wait": "", "kill-grace": "", "restart-guard": ""} {
+	for name, shown := range map[string]string{"wait": "", "kill-grace": "", "restart-guard": "", "at-least": ""} {
 		set.Lookup(name).DefValue = shown
 	}
 	return cmd
@@ -178,6 +188,12 @@ func (f *flags) checkFlags(given func(string) bool) error {
 		return cli.Usagef("--wait %v is negative", time.Duration(f.wait))
 	case label.Check(f.owner) != nil:
 		return cli.Usagef("--owner %v", label.Check(f.owner))
+	case f.atLeast < 0:
+		return cli.Usagef("--at-least %v is negative", time.Duration(f.atLeast))
+	case given("restart-guard") && f.atLeast > f.guard:
+		return cli.Usagef("--at-least %v is above --restart-guard %v: a master could forget the lock", time.Duration(f.atLeast), time.Duration(f.guard))
+	case f.keep && f.atLeast == 0:
+		return cli.Usagef("--keep-on-failure needs --at-least")
 	case f.conflict < 0 || f.conflict > 255:
 		return cli.Usagef("--conflict-exit-code %d is not in [0, 255]", f.conflict)
 	case given("restart-guard") && time.Duration(f.guard) < ttl:
