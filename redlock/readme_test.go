@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/election"
 	"github.com/quorumlock/redlock/redlock/fence"
 	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
@@ -36,6 +37,13 @@ func onlyOneOfUs(ctx context.Context, locks *redlock.Redlock, work func(context.
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) }) // … or with ctx
 	defer stop()
 	return work(held)
+}
+
+func oneLeader(ctx context.Context, locks *redlock.Redlock, schedule func(context.Context) error) error {
+	leaders := election.New(locks, "leader:scheduler", 10*time.Second)
+	return leaders.Lead(ctx, func(ctx context.Context) error {
+		return schedule(ctx) // in one process at a time; ctx ends when the term does
+	})
 }
 
 func guardedLocks(urls []string) (*redlock.Redlock, error) {
@@ -101,6 +109,8 @@ func TestReadmeTestOfAUser(t *testing.T) {
 		return onlyOneOfUs(ctx, locks, func(context.Context) error { done++; return nil })
 	}))
 	assert.Equal(t, 1, done)
+	require.NoError(t, oneLeader(ctx, locks, func(context.Context) error { done++; return nil }))
+	assert.Equal(t, 2, done)
 	lock, err := locks.TryAcquire(ctx, "expired-carts", time.Minute)
 	require.NoError(t, err, "it was released")
 	require.NoError(t, lock.Release(ctx))

@@ -150,6 +150,23 @@ func TestReleaseAfterTellsTheFirstLivingWaiter(t *testing.T) {
 	})
 }
 
+// Nothing is left of a queue in which all are dead.
+func TestReleaseAfterRemovesTheQueueOfTheDead(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		parties := b.ReadyParties(2, redlock.Config{})
+		l := b.Acquire(key, time.Hour)
+		queue := b.WaitInTurn(parties, key, 100*time.Millisecond)
+		for _, p := range parties {
+			p.Crash()
+		}
+		b.Settle()
+		require.NoError(b, l.ReleaseAfter(ctx, time.Minute))
+		b.NoQueues()
+		queue[0].Cancel()
+		queue[1].Cancel()
+	})
+}
+
 // A wait that led to the lock may have entries on nodes that granted the key to somebody else.
 func TestReleaseAfterLeavesTheQueue(t *testing.T) {
 	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {

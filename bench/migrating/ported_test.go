@@ -35,6 +35,7 @@ var ports = []port{
 	{original: "TestTryLock", nodes: 8, run: portedTryLock},
 	{original: "TestMutexAlreadyLocked", nodes: 4, run: portedMutexAlreadyLocked},
 	{original: "TestMutexQuorum", nodes: 4, run: portedMutexQuorum},
+	{original: "TestMutexLockUnlockSplit", nodes: 4, run: portedLockUnlockSplit},
 	{original: "TestRedisErrorIs", nodes: 1, run: portedRedisErrorIs},
 	{original: "TestRedisErrorAs", nodes: 1, run: portedRedisErrorAs},
 	{original: "TestValid", nodes: 4, run: portedValid, sleeps: true},
@@ -47,8 +48,7 @@ var ports = []port{
 
 // notPorted has the other tests of redsync, and why.
 var notPorted = map[string]string{
-	"TestScripts_Hash":         "it checks redsync's own scripts; TestScriptHashesArePinned checks ours",
-	"TestMutexLockUnlockSplit": "a lock passes to another process by Detach and Resume, and not by its value",
+	"TestScripts_Hash": "it checks redsync's own scripts; TestScriptHashesArePinned checks ours",
 }
 
 // Every port holds on in-memory masters in virtual time, and on real ones unless it waits for time

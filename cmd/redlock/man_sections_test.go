@@ -16,7 +16,8 @@ import (
 )
 
 var (
-	atMasters = []string{"run", "acquire", "extend", "release", "status", "nodes"}
+	atMasters = []string{"run", "elect", "acquire", "extend", "release", "status", "nodes"}
+	underLock = []string{"run", "elect"}
 	painted   = []string{"status", "release", "nodes"}
 )
 
@@ -26,9 +27,9 @@ var environment = []clitest.Entry{
 	{Term: "XDG_CONFIG_HOME", Text: "The folder of redlock/nodes in place of ~/.config, except on macOS.", Commands: atMasters},
 	{Term: "NO_COLOR", Text: "If it is set and not empty, nothing is coloured.", Commands: painted},
 	{Term: "TERM", Text: "If it is dumb, nothing is coloured.", Commands: painted},
-	{Term: run.KeyVariable, Text: "Set for the command: the KEY of the lock.", Commands: []string{"run"}},
-	{Term: run.UntilVariable, Text: "Set for the command: the end of the lock if it were never renewed.", Commands: []string{"run"}},
-	{Term: run.TokenVariable, Text: "Set for the command with --fencing: the fencing token of the lock.", Commands: []string{"run"}},
+	{Term: run.KeyVariable, Text: "Set for the command: the KEY of the lock.", Commands: underLock},
+	{Term: run.UntilVariable, Text: "Set for the command: the end of the lock if it were never renewed.", Commands: underLock},
+	{Term: run.TokenVariable, Text: "Set for the command with --fencing: the fencing token of the lock.", Commands: underLock},
 }
 
 var files = []clitest.Entry{

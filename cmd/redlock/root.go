@@ -37,7 +37,7 @@ agrees on: they outlive the loss of any minority of the masters.`,
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"locks", "Locks:", []*cobra.Command{run.Command(), acquire.Command(), extend.Command(), release.Command(), status.Command()}},
+		{"locks", "Locks:", []*cobra.Command{run.Command(), run.Elect(), acquire.Command(), extend.Command(), release.Command(), status.Command()}},
 		{"masters", "Masters:", []*cobra.Command{nodes.Command()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})

@@ -153,10 +153,27 @@ func orphaned() bool {
 // commands ran at once, they used up the real-time share of each second and then stood still
 // for the rest of it.
 func hurry() (hurried bool) {
+	if inherited == nil {
+		if value, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
+			niceness := 20 - value // as the kernel returns it
+			inherited = &niceness
+		}
+	}
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, t := range threads {
 		tid, _ := strconv.Atoi(t.Name())
 		hurried = unix.Setpriority(unix.PRIO_PROCESS, tid, Niceness) == nil || hurried
 	}
 	return hurried
+}
+
+// inherited is the niceness with which we were started, once hurry was called; nil before that.
+var inherited *int
+
+// calm gives this thread the niceness with which we were started, for a command that it is about to
+// start. The next hurry takes it away.
+func calm() {
+	if inherited != nil {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), *inherited)
+	}
 }

@@ -68,4 +68,22 @@ func firstDispositions() []uintptr { return nil }
 func ignoredNow(syscall.Signal) bool { return false }
 
 // hurry raises our priority, if we have the right to, and reports whether it could.
-func hurry() bool { return syscall.Setpriority(syscall.PRIO_PROCESS, 0, Niceness) == nil }
+func hurry() bool {
+	if inherited == nil {
+		if niceness, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil {
+			inherited = &niceness
+		}
+	}
+	return syscall.Setpriority(syscall.PRIO_PROCESS, 0, Niceness) == nil
+}
+
+// inherited is the niceness with which we were started, once hurry was called; nil before that.
+var inherited *int
+
+// calm gives us the niceness with which we were started, for a command that is about to start. The
+// next hurry takes it away.
+func calm() {
+	if inherited != nil {
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, *inherited)
+	}
+}

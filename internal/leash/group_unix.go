@@ -26,6 +26,7 @@ func (g *group) start(cmd Command, over <-chan struct{}) error {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+		calm()
 		started <- g.fork(cmd)
 		<-over
 	}()

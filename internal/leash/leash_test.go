@@ -4,7 +4,9 @@ package leash
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +26,31 @@ func TestStatus(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, Outcome{Status: want}, outcome, line)
 		assert.Equal(t, []What{Started, Ended}, s.whats())
+	}
+}
+
+// A second command gets what the first one got: neither the niceness that we have given ourselves
+// meanwhile, nor the signal that we ignore since.
+func TestTheNextCommandGetsTheSame(t *testing.T) {
+	parent, err := exec.Command("ps", "-o", "ni=", "-p", strconv.Itoa(os.Getppid())).Output()
+	require.NoError(t, err)
+	for range 2 {
+		s := newSession(t, long)
+		_, err := s.run(`sleep 0.3; nice >$F; grep SigIgn /proc/self/status >$F 2>/dev/null`)
+		require.NoError(t, err)
+		assert.Equal(t, strings.TrimSpace(string(parent)), <-s.heard)
+		if runtime.GOOS == "linux" {
+			var ignored string
+			for line := range s.heard {
+				if rest, ok := strings.CutPrefix(line, "SigIgn:"); ok {
+					ignored = strings.TrimSpace(rest)
+					break
+				}
+			}
+			mask, err := strconv.ParseUint(ignored, 16, 64)
+			require.NoError(t, err)
+			assert.Zero(t, mask>>(syscall.SIGTTOU-1)&1, "SIGTTOU is ignored")
+		}
 	}
 }
 

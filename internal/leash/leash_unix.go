@@ -39,6 +39,9 @@ func Messages() []os.Signal {
 // Run calls say with each event, on the caller's goroutine; say must not block. An error means
 // that the command was not started. It was not started either if the outcome is a loss and say
 // was not called. After Run, SIGTTOU is ignored.
+//
+// One Run may follow another, and its command gets the same as the first one's. Two at a time would
+// take each other's children.
 func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (Outcome, error) {
 	r := run{
 		lease: lease, say: say, patience: cmd.Grace,
@@ -59,9 +62,14 @@ func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (O
 	}
 	over := make(chan struct{})
 	defer close(over)
+	if ignoresTTOU {
+		// The command would inherit that. It does not inherit a handler.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGTTOU)
+	}
 	err := r.start(cmd, over)
 	// We kill the command, so we must not be stopped when we write a line while we are in the
 	// background. We ignore SIGTTOU only now, as the command would inherit that.
+	ignoresTTOU = ignoresTTOU || !signal.Ignored(syscall.SIGTTOU)
 	signal.Ignore(syscall.SIGTTOU)
 	if err != nil {
 		return Outcome{}, err
@@ -91,6 +99,9 @@ func Run(cmd Command, lease Lease, signals <-chan os.Signal, say func(Event)) (O
 		}
 	}
 }
+
+// ignoresTTOU reports that an earlier Run has made us ignore SIGTTOU, and not our parent.
+var ignoresTTOU bool
 
 // run is a command that runs, or the processes that it has left behind.
 type run struct {

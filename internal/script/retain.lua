@@ -21,12 +21,16 @@ end
 
 local queue = string.gsub(KEYS[2], 'redlock:queued:', 'redlock:queue:', 1)
 
--- tell notifies the first waiter that has subscribers, and removes those before it.
+-- tell notifies the first waiter that has subscribers, and removes those before it. If there is none,
+-- the queue and its flag are deleted.
 local function tell()
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   while true do
     local name, ticket = first(queue, now, '')
+    if not name then
+      redis.call('DEL', queue, KEYS[2]) -- all waiters were dead
+    end
     if not name or more then
       return
     end

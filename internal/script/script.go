@@ -33,7 +33,7 @@ var (
 // The scripts. Each file describes its arguments and its reply.
 var (
 	Release = Script{including(wakeText, releaseText), "2fe771f80b1fedd4c607dbc96e6c9e95a03b89cb"}
-	Retain  = Script{including(wakeText, retainText), "9ae66aa948ad435841257bcbdb974361419faf47"}
+	Retain  = Script{including(wakeText, retainText), "5c98e340a585d74debf122cdbd7efd3a2a43ce9d"}
 	Force   = Script{including(wakeText, forceText), "72d55db054071214685837a47c315626df82cd04"}
 	Extend  = Script{extendText, "a298951b21bd8fb300a60e7e68d7ea417672a3f1"}
 	Propose = Script{proposeText, "39a9232a1ea5619ac4a28e52dafc08d13099d806"}

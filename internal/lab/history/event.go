@@ -34,8 +34,13 @@ const (
 	Renewed     Kind = "renewed"      // the lock was found valid until Until, later than before
 	Releasing   Kind = "releasing"    // Release was called; without it validity would have lasted until Until
 	Released    Kind = "released"     // the call returned, with Err or without
+	Retained    Kind = "retained"     // ReleaseAfter was called, and returned nil: nobody may get the key before Until
+	Detached    Kind = "detached"     // Detach returned a handle: the lock has ended here, and its keys live on
 	Ended       Kind = "ended"        // the lock's context is done, because of Err; its validity ended at Until
 )
+
+// ByHandle is the Text of Asked and Granted if the lock was resumed by a handle.
+const ByHandle = "by a handle"
 
 // The fates of clients and masters. Client or Node is set, but for a fault of neither.
 const (

@@ -9,7 +9,7 @@ import "fmt"
 // as when its client stood still before it learned of its lock. It is only certain that
 // their tokens differ; the model judges whether there is an order that fits.
 //
-// A lock keeps its token. A lock without one is passed over: its client has no fencing, or
+// A lock keeps its token, also if it is resumed by a handle. A lock without one is passed over: its client has no fencing, or
 // its token is unknown.
 func backwards(events []Event) (found []Violation) {
 	type id struct{ client, op int }
@@ -39,6 +39,11 @@ func backwards(events []Event) (found []Violation) {
 		case !held || l.Token == 0 || e.Kind == Voted:
 		case e.Kind == Granted:
 			mine := token{l.Key, l.Token}
+			if _, known := owner[mine]; l.Resumed && !known {
+				wrong(nil, "was resumed with token %d, which no lock has had", l.Token)
+			} else if l.Resumed {
+				break
+			}
 			if other, taken := owner[mine]; taken {
 				wrong([]Lock{other}, "has token %d, which %v has", l.Token, other)
 			} else if first := before[at]; l.Token < first.Token {

@@ -19,10 +19,12 @@ type Lock struct {
 	Releasing  time.Duration // when its release was called, or its holder's process ended; Never otherwise
 	Ended      time.Duration // when its context was done; Never if it was not
 	Token      int64         // its fencing token when it was handed out; 0 is none, or unknown
+	Resumed    bool          // by a handle, so it has the token of an earlier lock
+	Retained   bool          // it was given up, and its key is taken until Until, whatever becomes of the client
 }
 
 // End returns when the holder could no longer believe that it held the key: it released the
-// lock, or validity ended.
+// lock, or validity ended. The key of a retained lock is held until Until, by nobody.
 func (l Lock) End() time.Duration { return min(l.Releasing, l.Until) }
 
 func (l Lock) String() string { return fmt.Sprintf("client %d's lock #%d", l.Client, l.Op) }
@@ -41,7 +43,7 @@ func Locks(events []Event) []Lock {
 		}
 		if e.Kind == Died || e.Kind == Closed {
 			for i := range locks {
-				if l := &locks[i]; l.Client == e.Client {
+				if l := &locks[i]; l.Client == e.Client && !l.Retained {
 					l.Releasing = min(l.Releasing, e.At)
 				}
 			}
@@ -51,6 +53,7 @@ func Locks(events []Event) []Lock {
 			locks = append(locks, Lock{
 				Client: e.Client, Op: e.Op, Key: e.Key,
 				Asked: asked[at], Granted: e.At, Until: e.Until, Releasing: Never, Ended: Never, Token: e.Token,
+				Resumed: e.Text == ByHandle,
 			})
 		}
 		i, known := place[at]
@@ -58,7 +61,14 @@ func Locks(events []Event) []Lock {
 			continue
 		}
 		l := &locks[i]
+		if l.Retained {
+			continue
+		}
 		switch e.Kind {
+		case Retained:
+			l.Retained, l.Until, l.Releasing = true, e.Until, Never
+		case Detached:
+			l.Releasing = min(l.Releasing, e.At)
 		case Releasing:
 			l.Releasing = min(l.Releasing, e.At)
 			l.Until = max(l.Until, e.Until)

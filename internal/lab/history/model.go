@@ -15,6 +15,9 @@ import (
 // looks for an order of all operations that the model allows, in which each takes effect
 // between its call and its return.
 //
+// A lock that was retained is never released, and expires when that time is over. A detached lock
+// is released, and the lock that is resumed acquires it again.
+//
 // A release that failed, or never returned, may have had its effect or not: it frees the
 // lock if it is still held. So does a client that closes. An acquisition that failed, or
 // whose client died in it, hands out nothing, and a failed extension changes nothing that
@@ -177,7 +180,7 @@ func requestsOf(events []Event) []request {
 	for _, e := range events {
 		if e.Kind == Closed {
 			for _, r := range all {
-				if r.action == acquire && r.lock.Client == e.Client {
+				if r.action == acquire && r.lock.Client == e.Client && !r.lock.Retained {
 					all = append(all, request{action: release, lock: r.lock, call: e.At, answer: math.MaxInt64, failed: true})
 				}
 			}
@@ -188,12 +191,20 @@ func requestsOf(events []Event) []request {
 		}
 		switch e.Kind {
 		case Granted:
+			if lock.Resumed {
+				lock.Token = 0 // it has that of an earlier lock
+			}
 			all = append(all, request{action: acquire, lock: lock, call: lock.Asked, answer: e.At})
 		case Extending:
 			called[id{e.Client, e.Op, extend}] = e.At
 		case Extended:
 			all = append(all, request{action: extend, lock: lock, call: called[id{e.Client, e.Op, extend}], answer: e.At})
+		case Detached:
+			all = append(all, request{action: release, lock: lock, call: e.At, answer: e.At})
 		case Releasing:
+			if lock.Retained {
+				continue // the key is taken until Until
+			}
 			open[id{e.Client, e.Op, release}] = len(all)
 			all = append(all, request{action: release, lock: lock, call: e.At, answer: math.MaxInt64, failed: true})
 		case Released:

@@ -30,6 +30,7 @@ type client struct {
 	ops  int
 	held map[int]*redlock.Lock // by op, until the context is done or the lock is released
 	does map[int]string        // keys by op, while their Do runs
+	box  []parcel              // handles that other clients have sent
 	wake chan struct{}         // closed unless the client stands still
 	woke time.Duration         // when it last went on; Never while it stands still
 	dead bool                  // its process has ended, and its goroutines log nothing any more
@@ -68,6 +69,8 @@ func (w *world) newClient(i int) *client {
 
 		Fencing: w.plan.Fencing,
 		Fair:    w.plan.Fair,
+
+		Reentrant: plan.Reentrant,
 
 		FenceRetention: plan.Retention,
 		RestartGuard:   w.plan.Guard,
@@ -181,7 +184,7 @@ func (c *client) until(l *redlock.Lock) time.Duration { return c.w.now() + c.clo
 func brief(err error) string {
 	for _, known := range []error{
 		redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrNotHeld, redlock.ErrExpired,
-		redlock.ErrReleased, redlock.ErrClosed,
+		redlock.ErrReleased, redlock.ErrClosed, redlock.ErrDetached, redlock.ErrReentrant,
 	} {
 		if errors.Is(err, known) {
 			s := known.Error()

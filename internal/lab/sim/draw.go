@@ -71,6 +71,7 @@ func Draw(c Config) (Plan, error) {
 	}
 	p.Fencing = c.Fencing.or(stream(c.Seed, "fencing"), 2)
 	p.Fair = c.Fair.or(stream(c.Seed, "fair"), 3)
+	p.drawWays()
 	p.Crowd = stream(c.Seed, "crowd").IntN(3) == 0
 	p.drawRetentions()
 	p.drawGuard()

@@ -9,7 +9,7 @@ import (
 
 // order is a command of the library on a key.
 type order struct {
-	verb       string // acquire (also for a top-up), extend, release, stand or leave; empty for any other command
+	verb       string // acquire (also for a top-up), extend, release, retain, stand or leave; empty for any other command
 	key, value string
 	fence      string // the fence's key; empty without fencing
 	token      int64
@@ -50,6 +50,10 @@ func operation(command []string) (o order) {
 	}
 	if len(command) > 5 && strings.HasPrefix(command[5], flagPrefix) {
 		return queued(command)
+	}
+	if len(command) == 7 && strings.HasPrefix(command[4], flagPrefix) { // a ReleaseAfter
+		queue := strings.Replace(command[4], flagPrefix, queuePrefix, 1)
+		return order{verb: "retain", key: command[3], queue: queue, flag: command[4], value: command[5]}
 	}
 	if len(command) > 5 && strings.HasPrefix(command[4], flagPrefix) { // a release by a client that did not wait
 		queue := strings.Replace(command[4], flagPrefix, queuePrefix, 1)
@@ -140,7 +144,7 @@ const stands = "in the queue by "
 // a subscriber on the order's channel.
 func (o order) said(reply []byte, heard bool) string {
 	line, _, _ := strings.Cut(string(reply), "\r\n")
-	if o.queue != "" && o.verb != "release" && !strings.HasPrefix(line, "-") {
+	if o.queue != "" && o.verb != "release" && o.verb != "retain" && !strings.HasPrefix(line, "-") {
 		return o.stood(reply, heard)
 	}
 	number, err := strconv.ParseInt(strings.TrimPrefix(line, ":"), 10, 64)

@@ -22,6 +22,7 @@ type Config struct {
 	Fencing Switch        // whether locks have fencing tokens
 	Guard   Switch        // whether clients have Config.RestartGuard, which is about as long as the longest ttl
 	Fair    Switch        // whether all clients have Config.Fair
+	Ways    Switch        // whether clients use ReleaseAfter, handles, nested locks and elections
 }
 
 const (
@@ -67,7 +68,7 @@ func (c Config) Command() string {
 		}
 		s += " --faults " + list
 	}
-	s += c.Fencing.flag("fencing") + c.Guard.flag("guard") + c.Fair.flag("fair")
+	s += c.Fencing.flag("fencing") + c.Guard.flag("guard") + c.Fair.flag("fair") + c.Ways.flag("ways")
 	if len(c.Without) > 0 {
 		list := make([]string, len(c.Without))
 		for i, n := range c.Without {
@@ -101,6 +102,7 @@ type Plan struct {
 	Fencing bool
 	Guard   time.Duration // Config.RestartGuard of all clients
 	Fair    bool          // Config.Fair of all clients
+	Ways    bool          // see ways.go
 	Crowd   bool          // outside bursts every acquisition waits for its lock, and for longer
 	Agree   bool          // where nodes forget, clocks are as close as tokens need
 	Kinds   []Kind
@@ -123,6 +125,7 @@ type ClientPlan struct {
 	Careful     bool            // its Redis clients are set up as Open does it; else with go-redis' defaults
 	Bursts      bool            // now and then it asks for many locks at once
 	Retention   time.Duration   // its Config.FenceRetention
+	Reentrant   bool            // its Config.Reentrant
 	Single      bool            // its Redis clients have a pool of one connection
 }
 

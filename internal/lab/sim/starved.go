@@ -101,7 +101,7 @@ func (p Plan) checkStarved(events []history.Event, quiet func(e history.Event) b
 		case !quiet(e):
 		case ticket > 0:
 			f.stood(e, q, ticket)
-		case e.Kind == history.Granted:
+		case e.Kind == history.Granted && e.Text != history.ByHandle:
 			f.granted(e, q)
 		}
 	}

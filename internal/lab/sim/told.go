@@ -88,13 +88,17 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 				said[at].counted[what][w.plan.serverOf(e)] = e.At
 			}
 		case history.Asked:
-			called[at]["acquire"] = e.At
+			called[at]["acquire"], called[at]["extend"] = e.At, e.At
 		case history.Extending:
 			called[at]["extend"] = e.At
 		case history.Releasing:
-			called[at]["release"] = e.At
+			called[at]["release"], called[at]["retain"] = e.At, e.At
+		case history.Retained:
+			judge("retain", 0)
 		case history.Granted:
-			if e.Until > e.At+1 { // not of a Do
+			if e.Text == history.ByHandle {
+				judge("extend", 0)
+			} else if e.Until > e.At+1 { // not of a Do
 				judge("acquire", e.Token)
 			}
 		case history.Extended:
@@ -112,7 +116,8 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 				_, granted := said[at].granted["acquire"][node]
 				_, gone := said[at].refused["extend"][node]
 				_, gone2 := said[at].refused["release"][node]
-				if !granted || gone || gone2 {
+				_, gone3 := said[at].refused["retain"][node]
+				if !granted || gone || gone2 || gone3 {
 					refused[node] = true
 				}
 			}

@@ -139,7 +139,7 @@ func unlike(m *inmemory.Master, o order) string {
 }
 
 // wrong returns what a command did wrong to a key, or "". Only the owner deletes a key or
-// changes its ttl, only an acquisition creates it, and nothing shortens its ttl.
+// changes its ttl, only an acquisition creates it, and only ReleaseAfter shortens its ttl.
 func wrong(verb, value string, before, now stored, at time.Duration) string {
 	lived := before.value != "" && before.until > at
 	switch {
@@ -147,7 +147,7 @@ func wrong(verb, value string, before, now stored, at time.Duration) string {
 		return "touched somebody else's key"
 	case !lived && now.value != "" && verb != "acquire":
 		return "put a key back that was gone"
-	case lived && now.value == value && now.until < before.until:
+	case lived && now.value == value && now.until < before.until && verb != "retain":
 		return "shortened its key"
 	}
 	return ""
@@ -231,11 +231,33 @@ func serverOf(node, server int) int {
 	return server + 1
 }
 
-// own records the owner of a value.
+// own records the owner of a value. If the value has one, it is handed over now.
 func (w *world) own(value string, client, op int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.values[value].op > 0 {
+		w.heirs[value] = append(w.heirs[value], heir{holder{client, op}, w.now()})
+		return
+	}
 	w.values[value] = holder{client, op}
+}
+
+// heir is a holder to whom a value was handed over.
+type heir struct {
+	holder
+	at time.Duration
+}
+
+// ownerAt returns the owner that a value had at a time. If client is not negative, it returns the
+// last one until then that is this client's, as operations of an earlier owner can still arrive.
+func (w *world) ownerAt(value string, at time.Duration, client int) holder {
+	owner := w.values[value]
+	for _, next := range w.heirs[value] {
+		if next.at <= at && (client < 0 || next.client == client) {
+			owner = next.holder
+		}
+	}
+	return owner
 }
 
 // history returns all events of the run, in order.
@@ -244,11 +266,11 @@ func (w *world) history() []history.Event {
 	for _, v := range w.votes {
 		if v.text != "" {
 			w.log.Add(history.Event{
-				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Server: serverOf(v.node, v.server), Op: w.values[v.value].op, Key: v.key, Text: v.text, Token: v.token,
+				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Server: serverOf(v.node, v.server), Op: w.ownerAt(v.value, v.at, v.client).op, Key: v.key, Text: v.text, Token: v.token,
 			})
 		}
 		if v.change != "" {
-			owner, node := w.values[v.owner], w.plan.home(v.server)
+			owner, node := w.ownerAt(v.owner, v.at, -1), w.plan.home(v.server)
 			w.log.Add(history.Event{
 				At: v.at, Kind: v.change, Client: owner.client + 1, Node: node + 1, Server: serverOf(node, v.server), Op: owner.op, Key: v.key, Until: v.until,
 			})

@@ -23,6 +23,9 @@ func (w *world) work(c *client, worker int) {
 		for left := w.resting(); left > 0 && !c.gone(); left = w.resting() {
 			c.sleep(background, left+exp(r, 2*time.Millisecond))
 		}
+		if c.takeParcel(r) {
+			continue
+		}
 		if plan.Bursts && r.IntN(5) == 0 {
 			c.burst(r, plan.TTLs)
 			continue
@@ -155,7 +158,12 @@ func (c *client) begin(key string, wait bool) (op int) {
 
 func (c *client) granted(op int, l *redlock.Lock) {
 	c.w.own(l.Value(), c.index, op)
-	c.sayOf(history.Granted, op, l, nil)
+	c.grantedBy("", op, l)
+}
+
+// grantedBy is granted for a lock whose value has an owner. how is the event's text.
+func (c *client) grantedBy(how string, op int, l *redlock.Lock) {
+	c.log(history.Event{Kind: history.Granted, Op: op, Key: l.Key(), Until: c.until(l), Token: l.FencingToken(), Text: how}, nil)
 	if c.gone() {
 		return
 	}
@@ -185,6 +193,8 @@ func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duratio
 			l.KeepAlive()
 		case 1:
 			c.extend(r, l, op, ttl)
+		case 2:
+			c.nest(r, l, op, ttl)
 		}
 		// A good holder stops when the lock's context is done.
 		c.sleep(l.Context(), exp(r, stay/2))
@@ -199,6 +209,9 @@ func (c *client) hold(r *rand.Rand, l *redlock.Lock, op int, ttls []time.Duratio
 		if c.sleep(l.Context(), c.clock.until(l.Until())+time.Millisecond); l.Context().Err() != nil {
 			return
 		}
+	}
+	if c.giveUpOtherwise(r, l, op) {
+		return
 	}
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()

@@ -70,7 +70,7 @@ func Run(c Config) (Result, error) {
 
 // simulate runs a plan and judges its history.
 func simulate(p Plan) Result {
-	w := &world{plan: p, values: map[string]holder{}, stored: map[storage]stored{}, fences: map[storage]int64{}, retentions: map[storage]time.Duration{}, proposed: map[proposal]bool{}, extended: map[string]bool{}, uncovered: map[holder]bool{}, questions: map[sight]time.Duration{}}
+	w := &world{plan: p, values: map[string]holder{}, heirs: map[string][]heir{}, stored: map[storage]stored{}, fences: map[storage]int64{}, retentions: map[storage]time.Duration{}, proposed: map[proposal]bool{}, extended: map[string]bool{}, uncovered: map[holder]bool{}, questions: map[sight]time.Duration{}}
 	w.plan.known = map[sight]time.Duration{}
 	w.inBubble(w.run)
 
@@ -106,7 +106,8 @@ type world struct {
 	mu         sync.Mutex
 	violations []history.Violation
 	votes      []vote
-	values     map[string]holder
+	values     map[string]holder // the first owner of each
+	heirs      map[string][]heir // the later ones
 	stored     map[storage]stored
 	fences     map[storage]int64
 	retentions map[storage]time.Duration // until when fences are kept

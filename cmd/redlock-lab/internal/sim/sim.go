@@ -28,6 +28,7 @@ type flags struct {
 	fencing   bool
 	guard     bool
 	fair      bool
+	ways      bool
 	quiet     bool
 
 	fingerprint string
@@ -77,6 +78,7 @@ command line is wrong.`,
 	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen,\nseparated by commas")
 	f.BoolVar(&flags.fencing, "fencing", false, "whether locks have fencing tokens")
 	f.BoolVar(&flags.fair, "fair", false, "whether a newcomer joins the queue of a key if\nthere is one")
+	f.BoolVar(&flags.ways, "ways", false, "whether clients use ReleaseAfter, handles, nested\nlocks and elections; drawn only if --faults is")
 	f.BoolVar(&flags.guard, "guard", false, "whether clients have the restart guard, as\nlong as the longest ttl")
 	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their\n`numbers`")
 	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
@@ -121,6 +123,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	f.config.Fencing = given(cmd, "fencing", f.fencing)
 	f.config.Guard = given(cmd, "guard", f.guard)
 	f.config.Fair = given(cmd, "fair", f.fair)
+	f.config.Ways = given(cmd, "ways", f.ways)
 	if f.seeds != "" {
 		if cmd.Flags().Changed("seed") || f.html+f.svg+f.fingerprint != "" || len(f.config.Without) > 0 {
 			return cli.Usagef("--seeds goes with none of --seed, --fingerprint, --html, --svg and --without")

@@ -22,8 +22,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// run runs the command under the lock. It releases the lock whatever happens, even if ctx has
-// ended.
+// run runs the command under the lock, or in every term of an election. It releases the lock
+// whatever happens, even if ctx has ended.
 func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Writer) (err error) {
 	path, err := find(argv[0])
 	if err != nil {
@@ -46,18 +46,25 @@ func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	lock, err := f.acquire(context.WithoutCancel(ctx), locks, key, signals, p)
-	if errors.Is(err, errAtOnce) {
-		return err
+	once := func(say func(leash.Event)) error {
+		lock, err := f.acquire(context.WithoutCancel(ctx), locks, key, signals, p)
+		if err != nil {
+			return err
+		}
+		return f.hold(lock, leash.Command{
+			Path: path, Args: argv, Env: under(lock, f.environ(os.Environ())),
+			Grace: time.Duration(f.grace), Margin: f.margin(),
+		}, signals, p, say)
 	}
-	defer masterlist.Leave(locks)
-	if err != nil {
-		return err
+	if f.standby {
+		err = lead(once, p)
+	} else {
+		err = once(p.event)
 	}
-	return f.hold(lock, leash.Command{
-		Path: path, Args: argv, Env: under(lock, f.environ(os.Environ())),
-		Grace: time.Duration(f.grace), Margin: f.margin(),
-	}, signals, p)
+	if !errors.Is(err, errAtOnce) {
+		masterlist.Leave(locks)
+	}
+	return err
 }
 
 // heeded returns the signals that are not ignored.
@@ -133,12 +140,13 @@ func reason(err error) error {
 	return plain.Reason(err)
 }
 
-// hold keeps the lock alive while the command runs, and then gives it up.
-func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Signal, p *printer) error {
+// hold keeps the lock alive while the command runs, and then gives it up. It calls say with each
+// event of the command.
+func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Signal, p *printer, say func(leash.Event)) error {
 	acquired := time.Now()
 	lock.KeepAlive()
 	p.flush() // a line written later could stop us in the background
-	outcome, err := leash.Run(cmd, lock, signals, p.event)
+	outcome, err := leash.Run(cmd, lock, signals, say)
 	until := lock.Until()
 	after := time.Duration(0)
 	if err == nil && outcome.Lost == nil && (outcome.Status == 0 || f.keep) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/label"
@@ -41,6 +42,7 @@ type flags struct {
 	conflict                int
 	line, owner             string
 	verbose, quiet          bool
+	standby                 bool // this is elect: wait and begin again, whatever happens to the lock
 }
 
 // Command returns the subcommand run.
@@ -95,32 +97,27 @@ Exit status:
   redlock run -n backup -- restic backup /srv
   redlock run -- -key-like-a-flag -- ./report.sh
   redlock run -w 10m --ttl 1m migrate -c 'make migrate && make check'`,
-		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			argv := args[1:]
-			switch {
-			case cmd.Flags().Changed("command"):
-				argv = []string{"/bin/sh", "-c", f.line}
-			case cmd.ArgsLenAtDash() == 0: // a first -- stands before KEY, a second after it
-				argv = args[2:]
-			}
-			if !f.quiet {
-				f.Warnings = cmd.ErrOrStderr()
-			}
-			return f.run(cmd.Context(), args[0], argv, cmd.ErrOrStderr())
-		},
+		Args:              func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		RunE:              f.start,
 		ValidArgsFunction: completeCommand,
 		Annotations:       map[string]string{cli.OwnSignals: "run passes them on"},
 	}
 	set := cmd.Flags()
-	f.Flags.Register(set)
-	set.Var(&f.ttl, "ttl", "how long masters keep the lock, from 1s up;\nrenewed every third of it")
+	f.register(set)
 	set.VarP(&f.wait, "wait", "w", "how long to wait for the lock; 0 is -n\n(default for ever)")
 	set.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if somebody else has the lock")
 	set.IntVarP(&f.conflict, "conflict-exit-code", "E", cli.ExitBusy, "status if somebody has the lock")
-	set.Var(&f.grace, "kill-grace", "how long before the lock ends SIGTERM is sent,\nwhen it is being lost; at most half of --ttl;\n0 sends SIGKILL alone (default 5s, or a third\nof a shorter --ttl)")
 	set.Var(&f.atLeast, "at-least", "keep the lock for so long after it was\nacquired, even if the command ends sooner;\nnot if it fails (default off)")
 	set.BoolVar(&f.keep, "keep-on-failure", false, "with --at-least, also if the command fails")
+	set.Lookup("wait").DefValue, set.Lookup("at-least").DefValue = "", ""
+	return cmd
+}
+
+// register adds the flags that run and elect share.
+func (f *flags) register(set *pflag.FlagSet) {
+	f.Flags.Register(set)
+	set.Var(&f.ttl, "ttl", "how long masters keep the lock, from 1s up;\nrenewed every third of it")
+	set.Var(&f.grace, "kill-grace", "how long before the lock ends SIGTERM is sent,\nwhen it is being lost; at most half of --ttl;\n0 sends SIGKILL alone (default 5s, or a third\nof a shorter --ttl)")
 	set.BoolVar(&f.fair, "fair", false, "leave a free lock to clients that wait for it;\nwith it on every client, first come is first\nserved")
 	set.BoolVar(&f.clearNodes, "clear-env-nodes", false, "keep "+masterlist.NodesVariable+", which may have passwords,\nout of the command's environment")
 	set.BoolVar(&f.fencing, "fencing", false, "give the command a fencing token")
@@ -129,15 +126,29 @@ Exit status:
 	set.StringVarP(&f.line, "command", "c", "", "a line for /bin/sh, in place of a command")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "tell on stderr what happens")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
-	for name, shown := range map[string]string{"wait": "", "kill-grace": "", "restart-guard": "", "at-least": ""} {
-		set.Lookup(name).DefValue = shown
+	for _, name := range []string{"kill-grace", "restart-guard"} {
+		set.Lookup(name).DefValue = ""
 	}
-	return cmd
+}
+
+// start runs the command of a command line that check has found right.
+func (f *flags) start(cmd *cobra.Command, args []string) error {
+	argv := args[1:]
+	switch {
+	case cmd.Flags().Changed("command"):
+		argv = []string{"/bin/sh", "-c", f.line}
+	case cmd.ArgsLenAtDash() == 0: // a first -- stands before KEY, a second after it
+		argv = args[2:]
+	}
+	if !f.quiet {
+		f.Warnings = cmd.ErrOrStderr()
+	}
+	return f.run(cmd.Context(), args[0], argv, cmd.ErrOrStderr())
 }
 
 // check refuses a wrong command line before anything is done.
 func (f *flags) check(cmd *cobra.Command, args []string) error {
-	set, dash := cmd.Flags(), cmd.ArgsLenAtDash()
+	set, dash, usage := cmd.Flags(), cmd.ArgsLenAtDash(), cmd.CommandPath()
 	line := set.Changed("command")
 	switch {
 	case dash == 0 && !line && len(args) > 1 && args[1] == "--":
@@ -145,9 +156,9 @@ func (f *flags) check(cmd *cobra.Command, args []string) error {
 		args = append([]string{args[0]}, args[2:]...)
 	case dash == 0 && line && len(args) == 1:
 	case dash == 0 && len(args) > 0:
-		return cli.Usagef("KEY comes before the --: redlock run KEY -- command")
+		return cli.Usagef("KEY comes before the --: %s KEY -- command", usage)
 	case len(args) == 0:
-		return cli.Usagef("KEY is missing: redlock run KEY -- command (see redlock run --help)")
+		return cli.Usagef("KEY is missing: %s KEY -- command (see %s --help)", usage, usage)
 	}
 	switch {
 	case args[0] == "":
@@ -158,11 +169,11 @@ func (f *flags) check(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("-c is empty")
 	case line:
 	case dash < 0 && len(args) > 1:
-		return cli.Usagef("-- is missing between KEY and the command: redlock run KEY -- command")
+		return cli.Usagef("-- is missing between KEY and the command: %s KEY -- command", usage)
 	case dash > 1:
 		return cli.Usagef("one KEY comes before the --, not %d", dash)
 	case len(args) == 1:
-		return cli.Usagef("the command is missing: redlock run KEY -- command")
+		return cli.Usagef("the command is missing: %s KEY -- command", usage)
 	case args[1] == "":
 		return cli.Usagef("the command is empty")
 	}

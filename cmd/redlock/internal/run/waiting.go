@@ -36,8 +36,8 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 	go func() {
 		ttl := time.Duration(f.ttl)
 		lock, err := locks.TryAcquire(ctx, key, ttl)
-		if !f.nonblock && (errors.Is(err, redlock.ErrHeld) || f.wait > 0 && errors.Is(err, redlock.ErrNoQuorum)) && ctx.Err() == nil {
-			shown := p.waits(locks, key)
+		if f.waitsAfter(err) && ctx.Err() == nil {
+			shown := p.waits(locks, key, f.rarest())
 			lock, err = locks.Acquire(ctx, key, ttl)
 			shown()
 		}
@@ -73,6 +73,18 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 	}
 }
 
+// waitsAfter reports whether to wait after a first attempt that has failed with err.
+func (f *flags) waitsAfter(err error) bool {
+	switch {
+	case f.standby: // the error of a wrong argument is no QuorumError
+		var failed *redlock.QuorumError
+		return errors.As(err, &failed) && !errors.Is(err, redlock.ErrDuplicateNode)
+	case f.nonblock:
+		return false
+	}
+	return errors.Is(err, redlock.ErrHeld) || f.wait > 0 && errors.Is(err, redlock.ErrNoQuorum)
+}
+
 // A long wait is shown again every nextNote on a terminal. Elsewhere it writes lines, ever more
 // rarely.
 const (
@@ -81,8 +93,17 @@ const (
 	rarest     = 5 * time.Minute
 )
 
-// waits shows the holder of the lock until stop is called.
-func (p *printer) waits(locks *redlock.Redlock, key string) (stop func()) {
+// rarest returns the longest pause between two lines. A standby may wait for months.
+func (f *flags) rarest() time.Duration {
+	if f.standby {
+		return 24 * time.Hour
+	}
+	return rarest
+}
+
+// waits shows the holder of the lock until stop is called, at pauses of up to rarest if stderr is
+// not a terminal.
+func (p *printer) waits(locks *redlock.Redlock, key string, rarest time.Duration) (stop func()) {
 	if p.quiet {
 		return func() {}
 	}
