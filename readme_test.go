@@ -30,11 +30,14 @@ var readmeLines = map[string]pasted{
 	"go run ./cmd/redlock-lab demo":                          {in: "redlock", want: `All 7 steps went as they should\.`},
 	"go run ./cmd/redlock-lab sim --seed 42 --html run.html": {in: "redlock", want: `\AThe timeline is in run\.html, .*\n.*violation.*\nfingerprint \w+\n\z`},
 	"sh .ci/test": {in: "redlock", notIt: "sh -n .ci/test"}, // … it would run this test
-	"go build -o /usr/local/bin/redlock ./cmd/redlock": {in: "redlock"},
-	"redlock status nightly-report":                    {in: "app", want: `(?m)^Free: `},
-	"redlock nodes":                                    {in: "app", want: `(?m)^ *3 of 3 masters can vote`},
-	"redlock release --force nightly-report":           {in: "app", notIt: "redlock release --force --yes nightly-report", want: `(?m)^There is nothing to break`}, // … there is no terminal to ask at
-	"go mod tidy":                                      {in: "app"},
+	"go build -o /usr/local/bin/redlock ./cmd/redlock":                 {in: "redlock"},
+	"redlock status nightly-report":                                    {in: "app", want: `(?m)^Free: `},
+	"redlock nodes":                                                    {in: "app", want: `(?m)^ *3 of 3 masters can vote`},
+	"redlock release --force nightly-report":                           {in: "app", notIt: "redlock release --force --yes nightly-report", want: `(?m)^There is nothing to break`}, // … there is no terminal to ask at
+	"redlock acquire deploy --ttl 10m -w 1h --handle-file deploy.lock": {in: "app", want: `\A\z`},
+	"redlock extend --handle-file deploy.lock":                         {in: "app", want: `\A\z`},
+	"redlock release --handle-file deploy.lock":                        {in: "app", want: `\A\z`},
+	"go mod tidy": {in: "app"},
 	"go mod edit -require=github.com/quorumlock/redlock@v0.0.0 -replace=github.com/quorumlock/redlock=../redlock": {in: "app"},
 }
 

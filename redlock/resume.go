@@ -12,16 +12,17 @@ import (
 )
 
 // Resume goes on with the lock of a handle that Detach has returned, in this process or another one.
-// It extends the lock on a majority of the nodes, which proves that no other client has had it since
-// Detach, and returns it. The lock has the key, the value and the fencing token of the first holder.
-// Until is at least ttl from before the extension was sent, less the drift margin. The extension
-// never shortens what is left of the ttl on the nodes, but this process does not know how much that
-// is, so Until does not count it. As after Acquire, the lock's Context carries the values of ctx and
+// It extends the lock on a majority of the nodes, which proves that no other client has it, and
+// returns it. The lock has the key, the value and the fencing token of the first holder. Until is ttl
+// from before the extension was sent, less the drift margin. The extension never shortens what is
+// left of the ttl on the nodes, but this process does not know how much that is, so Until does not
+// count it. As after Acquire, the lock's Context carries the values of ctx and
 // does not end with it. Nodes that lack the key get it again.
 //
 // A handle is to be used once. If two processes resume it, both hold the lock, with the same fencing
 // token, and no node can tell them apart. The same is true if a process that has resumed a lock
-// detaches it, and the old handle is used again. So pass on only the new handle.
+// detaches it, and the old handle is used again. So pass on only the new handle. A handle from before
+// a ReleaseAfter takes the lock back while its key is there.
 //
 // Resume takes one round trip, and never longer than Config.NodeTimeout or until ctx ends. The
 // errors of the nodes are a *QuorumError with the Op "resume":

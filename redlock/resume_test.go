@@ -266,10 +266,11 @@ func TestResumeKnowsHowLongKeysMayLive(t *testing.T) {
 		handle = detach(b, resume(b, b.Redlock, handle, 5*time.Second)) // each handle passes it on
 		next := resume(b, b.Redlock, handle, time.Second)
 		b.Settle()
-		b.Stall(4)
+		b.Masters.Kill(4)
 		require.NoError(t, next.Release(ctx))
 		time.Sleep(30 * time.Minute)
-		b.Resume(4)
+		require.NoError(t, b.Masters.Restart(4)) // with its key
+		require.Len(t, b.Has(key), 1)
 		time.Sleep(5 * time.Second)
 		assert.Empty(t, b.Has(key))
 	})

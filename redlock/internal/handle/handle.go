@@ -6,7 +6,7 @@
 // the value, each with its length in front; the fencing token, the ttl and Left, the last two in
 // milliseconds. Numbers and lengths are varints as in package encoding/binary. The sum is the first
 // eight bytes of the SHA-256 of the version and the fields. It detects damage, such as a text that
-// was cut. It is no protection against forgery, and needs to be none: whoever can make a handle
+// was cut. It is no protection against forgery, and needs to be none: a client that can make a handle
 // knows the value, and can use the lock without one.
 package handle
 

@@ -70,7 +70,7 @@ Exit status:
 		Annotations: map[string]string{cli.OwnSignals: "they end the wait"},
 	}
 	f.Register(cmd.Flags())
-	cmd.Flags().StringVar(&f.file, "handle-file", "", "write the handle to this new file, with mode 600,\nand not to stdout; - is stdout")
+	cmd.Flags().StringVar(&f.file, "handle-file", "", "write the handle to this new file, with mode\n600, and not to stdout; - is stdout")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines")
 	return cmd
 }

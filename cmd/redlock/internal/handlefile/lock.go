@@ -26,7 +26,7 @@ type Flags struct {
 func (f *Flags) Register(set *pflag.FlagSet) {
 	f.set = set
 	f.Flags.Register(set)
-	set.StringVar(&f.File, "handle-file", "", "the file with the handle, as acquire has written\nit; - is stdin")
+	set.StringVar(&f.File, "handle-file", "", "the file with the handle, as acquire has\nwritten it; - is stdin")
 	set.Var(&f.Guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
 	set.Lookup("restart-guard").DefValue = ""
 }

@@ -95,7 +95,7 @@ Exit status:
 	cmd.Flags().BoolVar(&f.force, "force", false, "required with KEY: the lock is somebody else's")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask, for where nobody can answer")
 	cmd.Flags().BoolVar(&f.foreign, "foreign", false, "delete also what does not look like a lock")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines; with --force\nit needs --yes")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines; with\n--force it needs --yes")
 	return cmd
 }
 

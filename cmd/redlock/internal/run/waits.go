@@ -31,7 +31,7 @@ func (w *Wait) Register(set *pflag.FlagSet) {
 	set.BoolVar(&w.fair, "fair", false, "leave a free lock to clients that wait for it")
 	set.BoolVar(&w.fencing, "fencing", false, "get a fencing token, which --json shows")
 	set.Var(&w.guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
-	set.StringVar(&w.owner, "owner", "", "how redlock status names this holder (default the\nhost's name and redlock's process id)")
+	set.StringVar(&w.owner, "owner", "", "how redlock status names this holder (default\nthe host's name and redlock's process id)")
 	set.BoolVarP(&w.verbose, "verbose", "v", false, "tell on stderr what happens")
 	set.BoolVarP(&w.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
 	for _, name := range []string{"ttl", "wait", "restart-guard"} {
