@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/go-co-op/gocron/v2"
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -93,55 +91,6 @@ func TestJobRunsOncePerFiring(t *testing.T) {
 	}
 }
 
-// Each of three instances gets another one of three masters. After this one of them gets the lock.
-func TestLockAfterSplitVotes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 3)
-		var lockers []*gocronlock.Locker
-		var slow []*redlocktest.Path
-		for i := range 3 {
-			var clients []redis.UniversalClient
-			for j, m := range masters.All() {
-				path := m.Path()
-				clients = append(clients, path.Client())
-				if i != j {
-					slow = append(slow, path)
-				}
-			}
-			locks, err := redlock.New(clients, redlock.Config{})
-			require.NoError(t, err)
-			defer locks.Close()
-			warm, err := locks.TryAcquire(t.Context(), "warm", ttl)
-			require.NoError(t, err)
-			require.NoError(t, warm.Release(t.Context()))
-			locker, err := gocronlock.NewLocker(locks, gocronlock.Config{})
-			require.NoError(t, err)
-			lockers = append(lockers, locker)
-		}
-		for _, path := range slow {
-			path.Hold(true, false)
-		}
-		var wg sync.WaitGroup
-		var locked atomic.Int32
-		for _, locker := range lockers {
-			wg.Go(func() {
-				if _, err := locker.Lock(t.Context(), key); err == nil {
-					locked.Add(1)
-				}
-			})
-		}
-		synctest.Wait()
-		for i, m := range masters.All() {
-			assert.True(t, m.Miniredis().Exists(key), i)
-		}
-		for _, path := range slow {
-			path.Heal()
-		}
-		wg.Wait()
-		assert.EqualValues(t, 1, locked.Load())
-	})
-}
-
 // Without AtLeast the lock ends with the job, which may take longer than the ttl.
 func TestLockExcludesOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +133,7 @@ func TestAtLeastCountsFromTheAcquisition(t *testing.T) {
 					time.Sleep(left - time.Second)
 					_, err = two.Lock(t.Context(), key)
 					assert.ErrorIs(t, err, redlock.ErrHeld)
-					time.Sleep(time.Second + clock.DefaultDrift.Of(left))
+					time.Sleep(time.Second + clock.DefaultDrift.For(left) - left + time.Millisecond)
 				}
 				_, err = two.Lock(t.Context(), key)
 				assert.NoError(t, err)
@@ -193,7 +142,7 @@ func TestAtLeastCountsFromTheAcquisition(t *testing.T) {
 	}
 }
 
-// A task is told when the lock ends, and its job has failed, whatever it returns.
+// The context of a task ends with the lock, and its job has failed, whatever it returns.
 func TestTaskLearnsOfALoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		lose func(*redlocktest.Masters)

@@ -92,7 +92,7 @@ func TestUpExcludesOthers(t *testing.T) {
 	})
 }
 
-// The migration is told when the lock ends, and Up returns an error.
+// The context of a migration ends with the lock, and Up returns an error.
 func TestUpLearnsOfALoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		lose func(*redlocktest.Masters)

@@ -117,7 +117,7 @@ func (e *Election) Campaign(ctx context.Context) (*redlock.Lock, error) {
 
 // IsLeader returns nil if this Election leads: a term from its Campaign or Lead is valid now, by
 // redlock.Lock.Valid. Otherwise the error matches ErrNotLeader, and the reason why the last term
-// ended, if there was one: redlock.ErrReleased, ErrNotHeld, ErrExpired or ErrClosed.
+// ended, if there was one: redlock.ErrReleased, ErrDetached, ErrNotHeld, ErrExpired or ErrClosed.
 //
 // It asks no node and does not wait. Call it right before each action that only a leader may take.
 // Other Elections do not count, even with the same Redlock and name.

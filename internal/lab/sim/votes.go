@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +35,10 @@ type holder struct{ client, op int } // op is 0 while it is not known
 type storage struct {
 	server int
 	key    string
+}
+
+func compare(a, b storage) int {
+	return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.key, b.key))
 }
 
 type stored struct {
@@ -236,7 +243,14 @@ func (w *world) own(value string, client, op int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.values[value].op > 0 {
-		w.heirs[value] = append(w.heirs[value], heir{holder{client, op}, w.now()})
+		now := w.now()
+		w.heirs[value] = append(w.heirs[value], heir{holder{client, op}, now})
+		// From now on what the servers have is the heir's.
+		for _, place := range slices.SortedFunc(maps.Keys(w.stored), compare) {
+			if s := w.stored[place]; s.value == value && s.until > now {
+				w.votes = append(w.votes, vote{at: now, node: w.plan.home(place.server), server: place.server, key: place.key, change: history.Stored, owner: value, until: s.until})
+			}
+		}
 		return
 	}
 	w.values[value] = holder{client, op}

@@ -85,7 +85,9 @@ func (c *client) handOver(r *rand.Rand, l *redlock.Lock, op int) bool {
 	c.mu.Lock()
 	delete(c.held, op)
 	c.mu.Unlock()
-	c.log(history.Event{Kind: history.Detached, Op: op, Key: l.Key()}, nil)
+	if !c.gone() { // the lock has ended at the call
+		c.w.log.Add(history.Event{At: began, Kind: history.Detached, Client: c.index + 1, Op: op, Key: l.Key()})
+	}
 	to := c.w.clients[r.IntN(len(c.w.clients))]
 	to.mu.Lock()
 	to.box = append(to.box, parcel{handle, l.Key(), l.Value()})

@@ -32,7 +32,11 @@ func (w *world) work(c *client, worker int) {
 		}
 		key := keyName(r.IntN(w.plan.Keys))
 		if r.IntN(6) == 0 && !w.plan.pauses(c.index) {
-			c.do(r, key, pick(r, plan.TTLs...))
+			if w.plan.Ways && r.IntN(2) == 0 {
+				c.lead(r, key, pick(r, plan.TTLs...))
+			} else {
+				c.do(r, key, pick(r, plan.TTLs...))
+			}
 			continue
 		}
 		patience := time.Second
