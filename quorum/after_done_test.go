@@ -37,7 +37,6 @@ func TestAfterDoneComesAfterTheLastLane(t *testing.T) {
 			calls = append(calls, "second")
 			close(over)
 		})
-		assert.Empty(t, calls)
 		<-over
 		assert.Equal(t, time.Second, time.Since(start))
 		assert.True(t, r.Over())
