@@ -37,6 +37,7 @@ func (c *client) lead(r *rand.Rand, key string, ttl time.Duration) {
 		c.say(history.Granted, op, key, c.w.now()+1, nil)
 		c.inDo(op, key)
 		defer c.inDo(op, "")
+		term, live := redlock.FromContext(during, key)
 		if during.Err() == nil {
 			if err := e.IsLeader(during); err != nil && during.Err() == nil {
 				wrong("leads, and is told: %v", err)
@@ -44,11 +45,11 @@ func (c *client) lead(r *rand.Rand, key string, ttl time.Duration) {
 		}
 		c.sleep(during, exp(r, min(ttl, longest)))
 		cause := context.Cause(during)
-		if errors.Is(cause, resigned) {
+		if errors.Is(cause, resigned) && live {
 			// Until the lock is lost, which the context no longer tells.
-			if term, live := redlock.FromContext(during, key); live {
-				c.sleep(term.Context(), exp(r, 10*time.Millisecond))
-				cause = context.Cause(term.Context())
+			c.sleep(term.Context(), exp(r, 10*time.Millisecond))
+			if cause = context.Cause(term.Context()); errors.Is(cause, redlock.ErrReleased) {
+				wrong("its term was released while it led")
 			}
 		}
 		lost = nil
