@@ -30,11 +30,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/quorumlock/redlock/internal/trylock"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -101,7 +101,7 @@ type wrapper struct {
 }
 
 func (w wrapper) run(job cron.Job) {
-	lock, err := w.acquire(context.Background())
+	lock, err := trylock.Acquire(context.Background(), w.locks, w.key, w.cfg.TTL)
 	if errors.Is(err, redlock.ErrHeld) {
 		w.cfg.Logger.Info("skip", "key", w.key)
 		return
@@ -120,23 +120,6 @@ func (w wrapper) run(job cron.Job) {
 		withContext.RunContext(lock.Context())
 	} else {
 		job.Run()
-	}
-}
-
-// acquire makes attempts until this instance has the key, or another one. If instances try in the
-// same instant, each may get a minority of the masters, and then an attempt fails although nobody
-// has the key.
-func (w wrapper) acquire(ctx context.Context) (*redlock.Lock, error) {
-	for pause := 5 * time.Millisecond; ; pause *= 2 {
-		lock, err := w.locks.TryAcquire(ctx, w.key, w.cfg.TTL)
-		if !errors.Is(err, redlock.ErrHeld) || pause > time.Second {
-			return lock, err
-		}
-		seen, inspectErr := w.locks.Inspect(ctx, w.key)
-		if inspectErr != nil || seen.Verdict() == redlock.VerdictHeld || seen.Verdict() == redlock.VerdictForeign {
-			return nil, err
-		}
-		time.Sleep(rand.N(pause))
 	}
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
 
+	"github.com/quorumlock/redlock/internal/trylock"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -78,7 +78,7 @@ func check(locks *redlock.Redlock, key string, ttl time.Duration) error {
 // Lock locks key for a job. It does not wait for another instance: the error then matches
 // redlock.ErrHeld. It matches redlock.ErrNoQuorum if too few masters answered.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	lock, err := l.acquire(ctx, key)
+	lock, err := trylock.Acquire(ctx, l.locks, key, l.cfg.TTL)
 	if err != nil {
 		return nil, fmt.Errorf("gocronlock: %w", err)
 	}
@@ -88,23 +88,6 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	defer l.mu.Unlock()
 	l.held[key] = h
 	return h, nil
-}
-
-// acquire makes attempts until this instance has the key, or another one. If instances try in the
-// same instant, each may get a minority of the masters, and then an attempt fails although nobody
-// has the key.
-func (l *Locker) acquire(ctx context.Context, key string) (*redlock.Lock, error) {
-	for pause := 5 * time.Millisecond; ; pause *= 2 {
-		lock, err := l.locks.TryAcquire(ctx, key, l.cfg.TTL)
-		if !errors.Is(err, redlock.ErrHeld) || pause > time.Second {
-			return lock, err
-		}
-		seen, inspectErr := l.locks.Inspect(ctx, key)
-		if inspectErr != nil || seen.Verdict() == redlock.VerdictHeld || seen.Verdict() == redlock.VerdictForeign {
-			return nil, err
-		}
-		time.Sleep(rand.N(pause))
-	}
 }
 
 // Unlock releases the lock, and leaves the key taken for what is left of AtLeast. It does not use

@@ -93,7 +93,7 @@ func (m mutant) fails(ctx context.Context, root, dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-short", "-count=1", "-run", "^"+m.test+"$", "./quorum", "./redlock", "./redlock/election", "./redlock/internal/...")
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-short", "-count=1", "-run", "^"+m.test+"$", "./quorum", "./redlock", "./redlock/election", "./redlock/internal/...", "./internal/trylock")
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	switch {

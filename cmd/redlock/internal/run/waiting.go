@@ -11,6 +11,7 @@ import (
 	"github.com/quorumlock/redlock/cmd/redlock/internal/status"
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/leash"
+	"github.com/quorumlock/redlock/internal/trylock"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -35,7 +36,7 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 	done := make(chan result, 1)
 	go func() {
 		ttl := time.Duration(f.ttl)
-		lock, err := locks.TryAcquire(ctx, key, ttl)
+		lock, err := f.first(ctx, locks, key, ttl)
 		if f.waitsAfter(err) && ctx.Err() == nil {
 			shown := p.waits(locks, key, f.rarest())
 			lock, err = locks.Acquire(ctx, key, ttl)
@@ -71,6 +72,15 @@ func (f *flags) acquire(ctx context.Context, locks *redlock.Redlock, key string,
 			cancel()
 		}
 	}
+}
+
+// first makes the first attempt. With --nonblock, after which nobody waits, it makes more of them
+// until some client has the lock: several that try at one instant may all fail.
+func (f *flags) first(ctx context.Context, locks *redlock.Redlock, key string, ttl time.Duration) (*redlock.Lock, error) {
+	if f.nonblock {
+		return trylock.Acquire(ctx, locks, key, ttl)
+	}
+	return locks.TryAcquire(ctx, key, ttl)
 }
 
 // waitsAfter reports whether to wait after a first attempt that has failed with err.
