@@ -106,7 +106,7 @@ type Config struct {
 
 	// Reentrant lets an acquisition join a lock that its context carries: Acquire, TryAcquire and
 	// Do return, or run with, a nested lock if ctx carries a live lock of this Redlock on the key.
-	// A nested lock asks no node, and waits for nobody. So a function that locks a key can call
+	// A nested lock waits for nobody, and mostly asks no node. So a function that locks a key can call
 	// another that locks the same key. A context carries a lock if it is, or is derived from, the
 	// context of the function that Do runs, or Lock.Context.
 	//
@@ -131,16 +131,16 @@ type Config struct {
 	//
 	// Goroutines that share the context share the lock, so they do not exclude each other: two
 	// goroutines under one Do can both run in a nested Do at the same time. To have them exclude
-	// each other, use a mutex, or a context without the lock. Two Redlocks are two owners, also in
+	// each other, use a mutex, or a context without the lock. Two Redlocks exclude each other, also in
 	// one process: a lock of one does not count for the other.
 	//
 	// Defaults to false: such an acquisition fails with ErrReentrant at once.
 	Reentrant bool
 
-	// Owner is the holder's name for people. Inspect and the command redlock status show it, and
-	// since when the holder has the lock. It is a part of each value, behind the random part, so
-	// every user with the right to read the keys can read it. It has no part in deciding who owns a
-	// lock, and many clients may have the same. It has at most 128 bytes of UTF-8, without control
+	// Owner is the holder's name for people. Inspect and the command redlock status show it, together
+	// with the time of the acquisition. It is a part of each value, behind the random part, so every
+	// user with the right to read the keys can read it. It does not decide which client holds a lock,
+	// and many clients may have the same. It has at most 128 bytes of UTF-8, without control
 	// characters and others that cannot be printed.
 	//
 	// Defaults to the name of the host and the id of the process: "web-3 pid 4711".

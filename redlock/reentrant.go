@@ -70,9 +70,9 @@ func (l *Lock) join(ctx context.Context, ttl time.Duration) (*Lock, error) {
 }
 
 // nest adds a lock that is nested in l's outermost one; nil if l has ended. covered reports whether
-// the validity suffices for ttl. It does so with two thirds of ttl, which is what renewals leave of
-// one. Without this allowance, each nested lock with an unchanged ttl would need an extension for the
-// few microseconds that have passed. A ttl longer than l's has no such allowance.
+// the validity suffices for ttl. Two thirds of ttl suffice, because renewals let a third of it pass.
+// Without this allowance, each nested lock with an unchanged ttl would need an extension for the few
+// microseconds that have passed. A ttl longer than l's has no such allowance.
 func (l *Lock) nest(ctx context.Context, ttl time.Duration) (nested *Lock, covered bool) {
 	outer := l.outermost()
 	outer.mu.Lock()

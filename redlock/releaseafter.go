@@ -18,29 +18,32 @@ import (
 //
 // On each node the key expires after d and the drift margin (Config.Drift), counted from the call: the
 // ttl whose validity is d. So it does not expire before d by the Redlock's clock, or by any other
-// within the margin. On a node that answers late it expires at the same
-// time, and on one that executes the request late, as much later. Until then Inspect shows the key
-// as held by this owner, and ForceRelease can delete it.
+// within the margin. If a request is sent late, it asks for what is left, so the key expires at the
+// same time. If a node executes a request late, the key expires as much later there. Until then
+// Inspect shows the key as held by this lock's holder, and ForceRelease can delete it.
 //
 // ReleaseAfter takes one round trip, and never longer than Config.NodeTimeout. It does not use ctx,
 // and runs even if ctx has ended. Nodes that do not answer are asked again in the background until
 // the ttl of the key is over.
 //
-// The lock has ended whatever ReleaseAfter returns:
+// Three errors change nothing, and the lock goes on; they are listed below. After any other result the
+// lock has ended:
 //
 //   - nil: a majority has the key until d is over.
 //   - ErrNotHeld: so many nodes no longer had the lock's value that no majority could have it. The
-//     key is released on the others.
-//   - ErrExpired: the validity was over, or the lock was lost otherwise; the error then also
-//     matches the cause of that loss. The key is released.
+//     key is deleted on the others.
+//   - ErrExpired: a majority had the lock's value, but the validity was over. The key is deleted.
 //   - ErrNoQuorum: too few nodes answered. On the others the key may be taken until the ttl is over,
 //     which may be sooner than d or later.
 //
-// After a Release or another ReleaseAfter the error is ErrReleased. A nested lock (Config.Reentrant)
-// cannot keep the key taken while the outer one goes on. The error says so, and changes nothing. An
-// error that names d changes nothing either: with Config.RestartGuard, d may not be above it, as a
-// ttl may not, because a master could forget the key without anybody noticing. With Config.Fencing,
-// d and the ttl together may not be above Config.FenceRetention.
+// If the lock was lost before, the key is deleted, and the error also matches the cause of that loss.
+// After a Release or another ReleaseAfter the error is ErrReleased, and after Detach ErrDetached.
+//
+// The errors that change nothing:
+//
+//   - The lock is nested (Config.Reentrant). The outer lock alone can keep the key taken.
+//   - d is above Config.RestartGuard. A master could then forget the key unnoticed.
+//   - d and the ttl together are above Config.FenceRetention, with Config.Fencing.
 func (l *Lock) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return l.Release(ctx)

@@ -21,24 +21,27 @@ import (
 //
 // A handle is to be used once. If two processes resume it, both hold the lock, with the same fencing
 // token, and no node can tell them apart. The same is true if a process that has resumed a lock
-// detaches it, and the old handle is used again. So pass on only the new handle. A handle from before
-// a ReleaseAfter takes the lock back while its key is there.
+// detaches it, and the old handle is used again. So pass on only the new handle. ReleaseAfter keeps
+// the key from every Acquire, but not from Resume: an old handle takes the lock back while the key is
+// there.
 //
 // Resume takes one round trip, and never longer than Config.NodeTimeout or until ctx ends. The
 // errors of the nodes are a *QuorumError with the Op "resume":
 //
 //   - ErrNotHeld: so many nodes do not have the lock's value that no majority can have it. The lock
 //     was released, or has expired.
-//   - ErrNoQuorum: too few nodes answered. The keys live as they did, some of them perhaps until ttl
-//     from now. The handle can be used again.
-//   - ErrExpired: the answers came after the new validity had ended. The same holds.
-//   - ctx's cause, and none of these: ctx ended before the result was certain. The same holds.
+//   - ErrNoQuorum: too few nodes answered.
+//   - ErrExpired: the answers came after the new validity had ended.
+//   - ctx's cause, and none of these: ctx ended before the result was certain.
 //
-// The other errors leave everything as it was, and no node was asked: a handle that is damaged, or
-// whose format this version does not know, a handle of a Redlock with another KeyPrefix, or with
-// another setting of Fencing, and a ttl that Acquire would refuse. ErrClosed after Close. If ctx
-// had ended before the call, the error is its cause. Only ErrDuplicateNode comes after the nodes
-// were asked. No error quotes the handle.
+// After the last three the handle can be used again. No key ends sooner than it would have, and some
+// may live until ttl from now.
+//
+// After ErrDuplicateNode too, the nodes were asked, and may have extended the keys. After any other
+// error no node was asked. Resume refuses a damaged handle, a handle in a format that this version
+// does not know, a handle of a Redlock with another KeyPrefix or another setting of Fencing, and a
+// ttl that Acquire would refuse. After Close the error is ErrClosed. If ctx had ended before the
+// call, the error is its cause. No error quotes the handle.
 func (r *Redlock) Resume(ctx context.Context, handle string, ttl time.Duration) (*Lock, error) {
 	if r == nil || r.closing == nil {
 		return nil, errNotMade

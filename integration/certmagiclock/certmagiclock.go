@@ -44,8 +44,9 @@ type Locker struct {
 	names map[string]*name // that a caller in this process has
 }
 
-// name is what a caller has from before it asks the masters until it unlocks. certmagic unlocks by
-// name, so a name has one caller even if its lock was lost: it could unlock the lock of another.
+// name reserves a name for one caller, from before the caller asks the masters until it unlocks. The
+// reservation stays even if the lock is lost: certmagic unlocks by name, so the caller could
+// otherwise unlock the lock of the next one.
 type name struct {
 	lock *redlock.Lock // nil while the masters are asked
 	free chan struct{} // closed when the caller no longer has the name
@@ -102,8 +103,8 @@ func (l *Locker) TryLock(ctx context.Context, key string) (bool, error) {
 }
 
 // RenewLockLease proves that a majority of the masters has the lock. If the lock was lost, it tries
-// once to get it again. certmagic calls it at the beginning of each attempt, and looks after it
-// whether there is a certificate by now. After an error certmagic makes the next attempt later.
+// once to get it again. certmagic calls it at the beginning of each attempt, and then checks whether
+// another instance has stored the certificate. After an error certmagic makes the next attempt later.
 //
 // The lock is renewed until it is unlocked, so lease does not matter. A long lease would only make
 // others wait if this process died.

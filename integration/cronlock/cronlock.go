@@ -46,7 +46,8 @@ type Config struct {
 
 	// AtLeast is how long the key stays taken from the acquisition on, and a little longer
 	// (redlock.Config.Drift), if the job ends before. It makes the job run once per firing. With a
-	// RestartGuard it may not be above that. Defaults to 0: the lock ends with the job.
+	// RestartGuard it may not be above that. With Fencing, AtLeast and TTL together may not be above
+	// FenceRetention. Defaults to 0: the lock ends with the job.
 	AtLeast time.Duration
 
 	// Logger gets a skipped job as Info, and as Error why the lock was not acquired, was lost, or was
@@ -67,7 +68,7 @@ func (f Func) RunContext(ctx context.Context) { f(ctx) }
 
 // Wrapper returns a wrapper for one job. Instances whose wrappers have the same key exclude each
 // other. A job that has a method RunContext(context.Context), such as a Func, gets the lock's
-// context; any other is run even when the lock is lost.
+// context. Any other job does not hear of a loss, and runs on.
 func Wrapper(locks *redlock.Redlock, key string, cfg Config) (cron.JobWrapper, error) {
 	if cfg.TTL == 0 {
 		cfg.TTL = 30 * time.Second

@@ -50,8 +50,8 @@ func NewElector(locks *redlock.Redlock, name string, ttl time.Duration) (*Electo
 // up only after these tasks have returned, so that the next leader does not overlap with them. So
 // shut the scheduler down first, and let Run return before the program ends.
 //
-// Run returns nil after ctx has ended. Another error means that it cannot take part: it matches
-// redlock.ErrClosed, for example.
+// Run returns nil after ctx has ended. An error means that it cannot take part in the election, for
+// example because of redlock.ErrClosed.
 func (e *Elector) Run(ctx context.Context) error {
 	err := e.election.Lead(ctx, func(ctx context.Context) error {
 		lock, ok := redlock.FromContext(ctx, e.name)

@@ -23,7 +23,8 @@ type Config struct {
 
 	// AtLeast is how long a key stays taken from the acquisition on, and a little longer
 	// (redlock.Config.Drift), if the job ends before. It makes jobs run once per firing. With a
-	// RestartGuard it may not be above that. Defaults to 0: a lock ends with its job. Jobs of one
+	// RestartGuard it may not be above that. With Fencing, AtLeast and TTL together may not be above
+	// FenceRetention. Defaults to 0: a lock ends with its job. Jobs of one
 	// scheduler that need different times can each have a Locker (gocron.WithDistributedJobLocker).
 	AtLeast time.Duration
 }

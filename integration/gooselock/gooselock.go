@@ -69,8 +69,8 @@ func (l *Locker) Context(parent context.Context) (ctx context.Context, cancel co
 }
 
 // Lock waits for the lock until ctx ends, and also while too few masters answer; give ctx a
-// deadline. The error matches redlock.ErrHeld or redlock.ErrNoQuorum, and the cause of ctx. After
-// an error nothing is locked.
+// deadline. The error then matches the cause of ctx and, if the masters were asked, redlock.ErrHeld
+// or redlock.ErrNoQuorum. After an error this call has locked nothing.
 func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 	select {
 	case l.locked <- struct{}{}:

@@ -1,5 +1,4 @@
-// Package election makes one process of several the leader, by a lock of package redlock. It uses
-// the exported names of that package and nothing else.
+// Package election makes one process of several the leader, by a lock of package redlock.
 //
 //	leaders := election.New(locks, "leader:scheduler", 10*time.Second)
 //	err := leaders.Lead(ctx, func(ctx context.Context) error {
@@ -15,11 +14,12 @@
 // A term is a lock on the name of the election, which is renewed until it is released or lost. It
 // begins when [Election.Campaign] returns, or when Lead calls its function. It ends with the lock:
 // [redlock.Lock.Context] is done then, before the next term can begin anywhere, under the
-// assumptions in docs/safety.md. Lead releases a term only after its function has returned. So a
-// function that heeds its context never runs beside the next leader's.
+// assumptions in docs/safety.md. Lead releases a term only after its function has returned. So after
+// a release the function never runs beside the next leader's. After a loss it can: the next leader
+// does not wait until the function has noticed the end of its context and returned.
 //
-// A process that is paused beyond the end of its term does not notice the end, and acts once more
-// when it goes on. Give the Redlock [redlock.Config.Fencing], and let the resource refuse a lower
+// A process that is paused beyond the end of its term may act again when it goes on, before it
+// notices the end. Give the Redlock [redlock.Config.Fencing], and let the resource refuse a lower
 // token (package fence). Inside Lead's function the token is that of [redlock.FromContext].
 //
 // # Time

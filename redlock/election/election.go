@@ -34,9 +34,9 @@ type Election struct {
 	terms []*redlock.Lock // those that may still be valid; the last is the one that began last
 }
 
-// New makes an Election. The name is the key of its lock, which `redlock status` and Inspect show
-// under that name; all locks of the masters share these names, so begin it with "leader:" or the
-// like. All processes that elect one leader give the same name, the same masters and the same ttl.
+// New makes an Election. The name is the key of its lock: give it to `redlock status` or Inspect to
+// see the leader. Other locks on the masters must not have the same key, so begin the name with
+// "leader:" or the like. All processes that elect one leader give the same name, masters and ttl.
 //
 // The ttl bounds two times. If the leader dies, the next can follow when the ttl is over. If no
 // majority of the masters answers for so long, less the drift, the leader loses its term. Renewals
@@ -115,8 +115,9 @@ func (e *Election) Campaign(ctx context.Context) (*redlock.Lock, error) {
 	return term, nil
 }
 
-// IsLeader returns nil if this Election leads: a term from its Campaign or Lead is valid now, by
-// redlock.Lock.Valid. Otherwise the error matches ErrNotLeader, and the reason why the last term
+// IsLeader returns nil if this Election leads and ctx has not ended. It leads if a term from its
+// Campaign or Lead is valid now, by redlock.Lock.Valid. If not, the error matches ErrNotLeader, and
+// the reason why the last term
 // ended, if there was one: redlock.ErrReleased, ErrDetached, ErrNotHeld, ErrExpired or ErrClosed.
 //
 // It asks no node and does not wait. Call it right before each action that only a leader may take.

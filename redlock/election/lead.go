@@ -25,18 +25,19 @@ import (
 //     redlock.ErrClosed after Close.
 //
 // After a loss, what fn returned does not count: fn may have worked without protection for a part
-// of its time, so Lead runs it again, in this process or, before that, in another one. fn's work
-// must therefore be fit to be done twice, or guard its writes by the token (package fence) and
-// record what is done. A loss that only the release reveals counts as well.
+// of its time, so Lead runs it again when this process leads again. Another process may lead, and run
+// its fn, before that. So fn's work must be fit to be done twice, or fn must guard its writes by the
+// token (package fence) and record them. A loss that only the release reveals counts as well.
 //
 // If ctx ends while fn runs, fn still decides: a fn that returns nil then ends Lead with nil. If too
 // few nodes confirm the release of a term that was not lost, Lead does not return an error for that:
 // fn has ended under its lock. The next leader may then have to wait for the ttl.
 //
 // A fn that ignores its context holds Lead up. Another process may lead meanwhile, but no second fn
-// runs beside it in this one: calls of Lead on one Election run one after the other. A call inside
-// fn, with fn's context, does not wait: its campaign ends as one inside a term does. With a context
-// that does not come from fn's, it would wait for itself.
+// runs beside it in this one: calls of Lead on one Election run one after the other. If fn calls Lead
+// with its context, the call does not wait: it returns redlock.ErrReentrant or, with
+// redlock.Config.Reentrant, leads in a nested term (see Campaign). If fn calls Lead with a context
+// that does not come from its own, the two calls wait for each other.
 func (e *Election) Lead(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := e.check(ctx); err != nil {
 		return err

@@ -27,14 +27,14 @@ type Leader struct {
 // Leader asks the nodes for the leader. It changes nothing, and takes one round trip to the slowest
 // node, but never longer than redlock.Config.NodeTimeout. The caller need not be a candidate.
 //
-// The answer tells of the past: the term may be over when the caller reads it. After
-// redlock.Lock.ReleaseAfter it names the last leader until that time is over, though nobody leads. A
-// process that wants to know whether it leads itself calls IsLeader.
+// The answer tells of the past: the term may be over when the caller reads it. If the last leader
+// ended its term with redlock.Lock.ReleaseAfter, the answer names it for as long as the key stays
+// taken, though nobody leads. To know whether it leads itself, a process calls IsLeader.
 //
 // Errors:
 //
-//   - ErrNoLeader: a majority of the nodes is free, or no client has a majority, as in the instant in
-//     which several candidates try.
+//   - ErrNoLeader: the key is free on a majority of the nodes, or no client has a majority, as in the
+//     instant in which several candidates try.
 //   - redlock.ErrNoQuorum, in a *redlock.QuorumError with the Op "inspect": too few nodes answered to
 //     tell. Its Granted is the number of those that did.
 //   - redlock.ErrForeign: the key is a hash, a list or the like on so many nodes that no client can

@@ -9,7 +9,8 @@ import (
 	"github.com/quorumlock/redlock/redlock"
 )
 
-// Observe returns the present leader, and then each change, until ctx ends or the loop breaks:
+// Observe yields the present leader, and then the changes that it sees, until ctx ends or the loop
+// breaks:
 //
 //	for leader, err := range leaders.Observe(ctx) {
 //		…
@@ -17,9 +18,9 @@ import (
 //
 // Each pair is one change, with a Leader or with an error of Election.Leader: ErrNoLeader while
 // nobody leads, redlock.ErrNoQuorum while too few nodes answer. A new term is a change even if its
-// Owner is the same, as its Holder differs. An error that stays is not repeated, and when it is over
-// the leader is yielded again. The end of ctx ends the loop without another pair. So do two errors
-// that last, after they were yielded: that of a wrong argument, and redlock.ErrClosed.
+// Owner is the same, as its Holder differs. An error that stays is not repeated. When it is over, the
+// leader is yielded again. The end of ctx ends the loop without another pair. The error of a wrong
+// argument and redlock.ErrClosed do not go away, so each of them is yielded once and ends the loop.
 //
 // An observer asks the nodes. While there is a leader it pauses for a whole ttl between two looks,
 // so a change can be seen a ttl late, and a term that lasts for less can be missed. While there is
