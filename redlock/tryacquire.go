@@ -25,6 +25,12 @@ import (
 // carries a live lock of this Redlock on key; with Config.Reentrant TryAcquire joins it instead.
 // After an error that names an argument, no node was asked.
 //
+// If several clients call TryAcquire at one instant, each may get a minority of the nodes. Then all of
+// them get ErrHeld, although nobody has the key. If one of them must get it, as for a job on a timer,
+// call Acquire with a context that ends soon: its queue ends the split. Or call Inspect after ErrHeld,
+// and try again after a random pause unless the verdict is VerdictHeld or VerdictForeign. The command
+// (redlock run --nonblock) and the integrations for schedulers do the latter.
+//
 // After an error no key of this attempt stays on any node that answers. When TryAcquire returns, the
 // key is gone from the nodes that had granted it, unless they do not answer any more: it waits for
 // them for at most Config.NodeTimeout or, if ctx ended during the attempt, twice as long as that

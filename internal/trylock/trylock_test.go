@@ -239,8 +239,9 @@ func TestAcquireAfterClose(t *testing.T) {
 
 func TestAcquireRefusesWhatTryAcquireRefuses(t *testing.T) {
 	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		var noContext context.Context
 		for want, f := range map[string]func() (*redlock.Lock, error){
-			"ctx is nil":   func() (*redlock.Lock, error) { return trylock.Acquire(nil, b.Redlock, key, ttl) }, //nolint:staticcheck // on purpose
+			"ctx is nil":   func() (*redlock.Lock, error) { return trylock.Acquire(noContext, b.Redlock, key, ttl) },
 			"key is empty": func() (*redlock.Lock, error) { return trylock.Acquire(ctx, b.Redlock, "", ttl) },
 			"ttl 1ms":      func() (*redlock.Lock, error) { return trylock.Acquire(ctx, b.Redlock, key, time.Millisecond) },
 		} {
