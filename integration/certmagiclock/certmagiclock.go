@@ -26,6 +26,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
+	"github.com/quorumlock/redlock/internal/trylock"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -94,7 +95,7 @@ func (l *Locker) TryLock(ctx context.Context, key string) (bool, error) {
 	if ours == nil {
 		return false, nil
 	}
-	lock, err := l.locks.TryAcquire(ctx, key, l.ttl)
+	lock, err := trylock.Acquire(ctx, l.locks, key, l.ttl)
 	err = l.locked(key, ours, lock, err)
 	if errors.Is(err, redlock.ErrHeld) {
 		return false, nil
