@@ -35,6 +35,7 @@ import (
 //   - ErrExpired: a majority had the lock's value, but the validity was over. The key is deleted.
 //   - ErrNoQuorum: too few nodes answered. On the others the key may be taken until the ttl is over,
 //     which may be sooner than d or later.
+//   - ErrClosed: Close was called before, and releases the lock. The key is not kept.
 //
 // If the lock was lost before, the key is deleted, and the error also matches the cause of that loss.
 // After a Release or another ReleaseAfter the error is ErrReleased, and after Detach ErrDetached.

@@ -21,9 +21,9 @@ import (
 //
 // A handle is to be used once. If two processes resume it, both hold the lock, with the same fencing
 // token, and no node can tell them apart. The same is true if a process that has resumed a lock
-// detaches it, and the old handle is used again. So pass on only the new handle. ReleaseAfter keeps
-// the key from every Acquire, but not from Resume: an old handle takes the lock back while the key is
-// there.
+// detaches it, and the old handle is used again. So pass on only the new handle. And never resume a
+// lock that was given up: nodes that did not answer its Release or ReleaseAfter are asked again later,
+// and then delete the keys of the resumed lock, or let them expire sooner than its Until.
 //
 // Resume takes one round trip, and never longer than Config.NodeTimeout or until ctx ends. The
 // errors of the nodes are a *QuorumError with the Op "resume":

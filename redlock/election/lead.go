@@ -46,7 +46,7 @@ func (e *Election) Lead(ctx context.Context, fn func(ctx context.Context) error)
 		return errors.New("election: fn is nil")
 	}
 	// A call inside a term must not wait for the call around it.
-	if _, inside := redlock.FromContext(ctx, e.name); !inside {
+	if ctx.Value(fnOf{e}) == nil {
 		select {
 		case e.leading <- struct{}{}:
 			defer func() { <-e.leading }()
@@ -64,6 +64,7 @@ func (e *Election) Lead(ctx context.Context, fn func(ctx context.Context) error)
 // serve campaigns and runs fn for one term. lost reports that the term did not last until fn had
 // returned. Otherwise err is fn's error, or the campaign's.
 func (e *Election) serve(ctx context.Context, fn func(ctx context.Context) error) (lost bool, err error) {
+	_, nested := redlock.FromContext(ctx, e.name)
 	term, err := e.Campaign(ctx)
 	if err != nil {
 		return false, err
@@ -78,14 +79,28 @@ func (e *Election) serve(ctx context.Context, fn func(ctx context.Context) error
 		stop()
 		cancel(nil)
 		lost = errors.Is(released, redlock.ErrNotHeld) || errors.Is(released, redlock.ErrExpired) || errors.Is(released, redlock.ErrClosed)
+		if nested && !lost && released != nil && err == nil {
+			err = fmt.Errorf("election: lead %q: the term around it has ended: %w", e.name, released)
+		}
 	}()
-	return false, fn(termContext{during, ctx})
+	return false, fn(termContext{during, ctx, e})
 }
 
 // termContext is a context that ends with a term, and has the deadline of the context of Lead.
 type termContext struct {
 	context.Context
-	lead context.Context
+	lead     context.Context
+	election *Election
+}
+
+// fnOf is the key under which the context of an Election's function has a value.
+type fnOf struct{ *Election }
+
+func (c termContext) Value(key any) any {
+	if key == (fnOf{c.election}) {
+		return c.election
+	}
+	return c.Context.Value(key)
 }
 
 func (c termContext) Deadline() (time.Time, bool) { return c.lead.Deadline() }

@@ -148,6 +148,27 @@ func TestLeadInsideATermThatIsLost(t *testing.T) {
 	})
 }
 
+// A term inside another ends with it. A call of Lead that goes on for longer than the term around it
+// does not take that for success.
+func TestLeadInsideATermThatEndsBefore(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{Reentrant: true}, func(b *virtual.Bed) {
+		e := election.New(b.Redlock, name, ttl)
+		inside, err := make(chan struct{}), make(chan error, 1)
+		require.NoError(b, e.Lead(ctx, func(ctx context.Context) error {
+			go func() {
+				err <- e.Lead(ctx, func(ctx context.Context) error {
+					close(inside)
+					<-ctx.Done()
+					return nil
+				})
+			}()
+			<-inside
+			return nil
+		}))
+		assert.ErrorIs(b, <-err, redlock.ErrReleased)
+	})
+}
+
 // A term is released after fn has returned, never before: whether ctx ends, or fn panics or exits.
 // Until then nobody else leads.
 func TestLeadReleasesAfterFn(t *testing.T) {

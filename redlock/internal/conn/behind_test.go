@@ -111,7 +111,7 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 	guard := voter.NewGuard(clk, 0, clock.DefaultDrift, 1, asynclog.New(nil), nil)
 	conn := &gated{pinned: pin(client, guard.Server(0, "node", server.Addr()), "", clk, time.Second), kept: make(chan struct{}), gate: make(chan struct{})}
 	conn.wire.loaded = map[string]bool{}
-	for _, s := range []*script.Script{&script.Propose, &script.Extend, &script.Release, &script.Queue} {
+	for _, s := range []*script.Script{&script.Propose, &script.Extend, &script.Release, &script.Retain, &script.Queue} {
 		conn.wire.loaded[s.SHA1] = true
 	}
 	group := quorum.NewGroup([]quorum.Transport[protocol.Operation]{conn}, clk, time.Hour)
@@ -122,6 +122,7 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 	kinds := map[string]protocol.Kind{
 		"propose": protocol.Acquire, "try": protocol.Acquire, "topup": protocol.TopUp, "extend": protocol.Extend, "release": protocol.Release,
 		"cleanup": protocol.CleanUp, "stand": protocol.Enqueue, "leave": protocol.Dequeue, "force": protocol.ForceRelease,
+		"retain": protocol.Retain,
 	}
 	var sent sync.WaitGroup
 	for _, op := range strings.Fields(ops) {
@@ -129,6 +130,7 @@ func sendTogether(t *testing.T, server *miniredis.Miniredis, ops string, hook *f
 		value := strings.TrimSuffix("value "+name[len(name)-1:], "value 0")
 		c := protocol.Operation{
 			Kind: kinds[name[:len(name)-1]], Key: "key", NodeKey: "key", Value: value, TTL: int64(time.Hour / time.Millisecond), Queue: protocol.QueueOf("key"),
+			Until: clk.Now().Add(retained),
 		}
 		if c.Kind.Takes() || c.Kind == protocol.Extend {
 			c.Fence = &protocol.Fence{Key: protocol.FenceKey("key"), Token: time.Now().UnixMicro(), Retention: time.Hour.Milliseconds()}
@@ -210,6 +212,33 @@ func TestReleaseIsNotOvertakenAfterAScriptFlush(t *testing.T) {
 					}
 					assert.Equal(t, len(members) > 0, server.Exists("redlock:queued:{key}"), "%s: the flag", what)
 				}
+			}
+		}
+	}
+}
+
+// retained is how long a Retain leaves the key taken here. All other ttls are an hour.
+const retained = time.Minute
+
+// The same holds for a Retain: behind an extension, or an acquisition, that was sent again the key
+// would live for the whole ttl.
+func TestReleaseAfterIsNotOvertakenAfterAScriptFlush(t *testing.T) {
+	server := miniredis.RunT(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
+	defer admin.Close()
+	for _, s := range []*script.Script{&script.Propose, &script.Extend, &script.Release, &script.Retain, &script.Queue} {
+		require.NoError(t, admin.ScriptLoad(t.Context(), s.Text).Err())
+	}
+	for _, ops := range []string{"extend1 retain1", "topup1 retain1", "propose1 extend1 retain1", "extend1 extend2 retain1", "extend1 +topup1 retain1"} {
+		for undone := uint(1); undone < 1<<len(strings.Fields(ops)); undone++ {
+			server.FlushAll()
+			if strings.HasPrefix(ops, "extend") {
+				require.NoError(t, server.Set("key", "value 1"))
+				server.SetTTL("key", time.Hour)
+			}
+			sendTogether(t, server, ops, &forgetful{undone: undone})
+			if value, _ := server.Get("key"); assert.Equal(t, "value 1", value, "%s, %b undone", ops, undone) {
+				assert.LessOrEqual(t, server.TTL("key"), retained, "%s, %b undone", ops, undone)
 			}
 		}
 	}

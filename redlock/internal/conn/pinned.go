@@ -10,6 +10,7 @@ import (
 	"github.com/quorumlock/redlock/clock"
 	"github.com/quorumlock/redlock/internal/script"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
 )
 
@@ -142,7 +143,8 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 
 // toRepeat returns the calls of a batch that must be sent again: the unknown ones, whose script the
 // server did not have, and those that remove what an unknown one before them makes, a key or a
-// queue entry. The removal was executed too early. Repeated in their order, all these leave what
+// queue entry. The removal was executed too early. A Retain is repeated behind an unknown call that
+// gives its key a ttl. Repeated in their order, all these leave what
 // the batch in its order would have left. Nothing else may be repeated: an acquisition that was
 // refused could be granted now, and its caller would not know.
 //
@@ -151,17 +153,18 @@ func (p *pinned) exchange(ctx context.Context, batch []*call) (elsewhere []*call
 // unknown Enqueue: the Enqueue is sent again as a Dequeue; see [wireCmd.fill].
 func toRepeat(unknown, batch []*call) (again []*call) {
 	// The values whose keys are made again, and the keys whose queue entries are.
-	values, queued := map[string]bool{}, map[any]bool{}
+	values, prolonged, queued := map[string]bool{}, map[string]bool{}, map[any]bool{}
 	for _, c := range batch {
 		switch op := c.Op(); {
 		case len(unknown) > 0 && unknown[0] == c:
 			unknown = unknown[1:]
+			prolonged[op.Value] = op.Kind.Takes() || op.Kind == protocol.Extend
 			if op.Kind.Takes() {
 				values[op.Value] = true
 				queued[op.NodeKey] = queued[op.NodeKey] || op.Sender != nil
 			}
 			again = append(again, c)
-		case values[op.Removes()], op.Leaves() && queued[op.NodeKey]:
+		case values[op.Removes()], op.Leaves() && queued[op.NodeKey], op.Kind == protocol.Retain && prolonged[op.Value]:
 			again = append(again, c)
 		}
 	}

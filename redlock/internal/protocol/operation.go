@@ -89,7 +89,12 @@ func (o *Operation) Removes() string {
 // Remaining returns in how many milliseconds a Retain that is sent now lets the key expire. At least
 // one, at which Redis lets it expire at once.
 func (o *Operation) Remaining(now time.Time) int64 {
-	return max(Millis(o.Until.Sub(now)+time.Millisecond-1), 1)
+	left := o.Until.Sub(now)
+	ms := Millis(left)
+	if left%time.Millisecond > 0 && ms < Millis(math.MaxInt64) {
+		ms++
+	}
+	return max(ms, 1)
 }
 
 // Leaves reports whether the operation gives up the sender's queue entry without taking the key.

@@ -107,6 +107,26 @@ func Read(ctx context.Context, name string, stdin io.Reader, warnings io.Writer)
 	}
 }
 
+// Resolve returns the path of the regular file that name stands for, or "-". extend replaces that
+// file, and release removes it, so they must not be given a device, a pipe or a symbolic link.
+func Resolve(name string) (string, error) {
+	if name == Stdin {
+		return name, nil
+	}
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", cli.Usagef("cannot read the handle in %s: %w", name, plain.Reason(err))
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", cli.Usagef("cannot read the handle in %s: %w", name, plain.Reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return "", cli.Usagef("--handle-file %s is not a regular file; to read the handle from stdin, give -", name)
+	}
+	return path, nil
+}
+
 func readAll(name string, stdin io.Reader) ([]byte, error) {
 	if name != Stdin {
 		file, err := os.Open(name)

@@ -35,6 +35,13 @@ func (f *Flags) Register(set *pflag.FlagSet) {
 // was last asked for. The masters' keys have the prefix, and the lock the kind of token, that the
 // handle says. The caller must Leave the Redlock if the error is nil.
 func (f *Flags) Resume(ctx context.Context, stdin io.Reader, ttl func(last time.Duration) time.Duration) (*redlock.Redlock, *redlock.Lock, error) {
+	if f.File != "" {
+		file, err := Resolve(f.File)
+		if err != nil {
+			return nil, nil, err
+		}
+		f.File = file
+	}
 	h, err := Read(ctx, f.File, stdin, f.Warnings)
 	if err != nil {
 		return nil, nil, err

@@ -232,7 +232,12 @@ func (f *flags) margin() time.Duration {
 }
 
 func (f *flags) config(p *printer) redlock.Config {
+	retention := time.Duration(0) // the default
+	if f.atLeast > 0 {
+		retention = 7*24*time.Hour + time.Duration(f.atLeast) + time.Duration(f.ttl) // as tokens must outlive the lock
+	}
 	return redlock.Config{
+		FenceRetention: retention,
 		// This is longer than the library's default: the first answers include the time to connect.
 		// Only a hung majority makes a caller wait this long.
 		NodeTimeout:  min(masterlist.NodeTimeout, time.Duration(f.ttl)/4),

@@ -69,6 +69,8 @@ func (w *Wait) Acquire(ctx context.Context, key string, stderr io.Writer, held f
 	}
 	lock, err := w.acquire(context.WithoutCancel(ctx), locks, key, signals, p)
 	if errors.Is(err, errAtOnce) {
+		// A master may have granted the lock already, and nobody has its handle.
+		p.warn("the lock may be held until --ttl %v is over: see redlock status", w.TTL())
 		return p.fail(err)
 	}
 	defer masterlist.Leave(locks)
