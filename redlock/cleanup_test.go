@@ -161,7 +161,8 @@ func TestReleaseIsNotFollowedByCommandsThatWaitedBehindAHungNode(t *testing.T) {
 		b.Warm()
 		b.Stall(2)
 		first := b.Acquire("first", ttl) // in the batch that hangs
-		l := b.Acquire(key, ttl)         // behind it
+		b.Settle()
+		l := b.Acquire(key, ttl) // behind it
 		require.NoError(t, l.Extend(ctx, 2*ttl))
 		require.NoError(t, l.Release(ctx))
 		require.NoError(t, first.Release(ctx))

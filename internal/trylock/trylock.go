@@ -28,11 +28,12 @@ type Locks interface {
 //
 // Clients that call TryAcquire at one instant may each get a minority of the nodes. Then all of them
 // get redlock.ErrHeld, although nobody has the key. So after that error Acquire inspects the key. If
-// no majority has one value, Acquire pauses for a random time and makes another attempt. It makes up
-// to 9 attempts, and their pauses together take less than 1.3 s.
+// no majority has one value, and none has a queue of clients that wait for the key, Acquire pauses for
+// a random time and makes another attempt. It makes up to 9 attempts, and their pauses together take
+// less than 1.3 s.
 //
 // The errors are those of TryAcquire. redlock.ErrHeld means that a majority of the nodes has another
-// client's value or, after the last attempt, that no inspection has found such a majority. It also
+// client's value or a queue of others, or, after the last attempt, that no inspection has found such a majority. It also
 // means that so many nodes have a key which is no lock that nobody can get it. If ctx ends after an
 // attempt, the error matches the reason of the last complete attempt and ctx's cause. Every other
 // error comes at once. After an error no key stays on any node that answers.
@@ -52,7 +53,7 @@ func Acquire(ctx context.Context, locks Locks, key string, ttl time.Duration) (*
 			return nil, ended(ctx, held)
 		case err != nil:
 			return nil, err
-		case seen.Verdict() == redlock.VerdictHeld, seen.Verdict() == redlock.VerdictForeign:
+		case seen.Verdict() == redlock.VerdictHeld, seen.Verdict() == redlock.VerdictForeign, awaited(seen):
 			return nil, held
 		}
 		timer := time.NewTimer(rand.N(pause))
@@ -63,6 +64,17 @@ func Acquire(ctx context.Context, locks Locks, key string, ttl time.Duration) (*
 			return nil, ended(ctx, held)
 		}
 	}
+}
+
+// awaited reports whether a majority has a queue for the key: one of those who wait gets it.
+func awaited(seen *redlock.Inspection) bool {
+	nodes := 0
+	for _, n := range seen.Nodes {
+		if n.Waiting > 0 {
+			nodes++
+		}
+	}
+	return nodes >= seen.Need
 }
 
 // complete reports whether err is of an attempt that the nodes' answers have decided.

@@ -250,3 +250,21 @@ func TestAcquireRefusesWhatTryAcquireRefuses(t *testing.T) {
 		}
 	})
 }
+
+// Others wait for the key, so one of them gets it, though nobody has it yet.
+func TestAcquireWhereOthersWait(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		holder, waiter := b.ReadyParty(redlock.Config{}), b.ReadyParty(redlock.Config{})
+		l := b.Hold(holder, ttl)
+		w := waiter.Wait(key, ttl)
+		time.Sleep(100 * time.Millisecond)
+		waiter.Hang()
+		b.Release(l)
+		c := &counted{Redlock: b.NewRedlock(redlock.Config{Fair: true})}
+		_, err := trylock.Acquire(ctx, c, key, ttl)
+		assert.ErrorIs(b, err, redlock.ErrHeld)
+		assert.Equal(b, 1, c.attempts)
+		waiter.Revive()
+		b.Release(w.Hold())
+	})
+}

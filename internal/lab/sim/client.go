@@ -70,7 +70,7 @@ func (w *world) newClient(i int) *client {
 		Fencing: w.plan.Fencing,
 		Fair:    w.plan.Fair,
 
-		Reentrant: plan.Reentrant,
+		Reentrant: w.plan.Ways && plan.Reentrant,
 
 		FenceRetention: plan.Retention,
 		RestartGuard:   w.plan.Guard,

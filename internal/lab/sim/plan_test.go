@@ -221,7 +221,7 @@ func TestSomeClientsBurst(t *testing.T) {
 			if c.Bursts {
 				clients++
 			}
-			c.Bursts, c.Single, c.To, c.Retention = false, false, 0, 0
+			c.Bursts, c.Single, c.Reentrant, c.To, c.Retention = false, false, false, 0, 0
 			plain := drawClient(stream(seed, "client", i), slices.Contains(p.Kinds, SlowClient))
 			require.Equal(t, plain.TTLs, c.TTLs[:len(plain.TTLs)])
 			c.TTLs = plain.TTLs // a long run adds one

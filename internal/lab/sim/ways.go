@@ -30,7 +30,7 @@ func (p *Plan) drawWays() {
 	r := stream(p.Config.Seed, "ways")
 	p.Ways = p.Config.Ways.or(r, 2) && (p.Config.Faults == nil || p.Config.Ways == On)
 	for i := range p.Clients {
-		p.Clients[i].Reentrant = p.Ways && r.IntN(2) == 0
+		p.Clients[i].Reentrant = r.IntN(2) == 0 // which only matters with Ways
 	}
 }
 

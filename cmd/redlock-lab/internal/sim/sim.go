@@ -78,7 +78,7 @@ command line is wrong.`,
 	f.StringVar(&flags.faults, "faults", "", "the `kinds` of faults that may happen,\nseparated by commas")
 	f.BoolVar(&flags.fencing, "fencing", false, "whether locks have fencing tokens")
 	f.BoolVar(&flags.fair, "fair", false, "whether a newcomer joins the queue of a key if\nthere is one")
-	f.BoolVar(&flags.ways, "ways", false, "whether clients use ReleaseAfter, handles, nested\nlocks and elections; drawn only if --faults is")
+	f.BoolVar(&flags.ways, "ways", false, "whether clients use ReleaseAfter, handles,\nnested locks and elections; drawn only if\n--faults is")
 	f.BoolVar(&flags.guard, "guard", false, "whether clients have the restart guard, as\nlong as the longest ttl")
 	f.IntSliceVar(&flags.config.Without, "without", nil, "leave these planned faults out, by their\n`numbers`")
 	f.StringVar(&flags.html, "html", "", "write the timeline as a page to `file`")
