@@ -55,13 +55,7 @@ type name struct {
 
 // New returns a Locker. If a process dies, its locks end when ttl is over.
 func New(locks *redlock.Redlock, ttl time.Duration) (*Locker, error) {
-	if locks == nil {
-		return nil, errors.New("certmagiclock: locks is nil")
-	}
-	// With a context that has ended TryAcquire checks its arguments and asks no node.
-	ended, end := context.WithCancel(context.Background())
-	end()
-	if _, err := locks.TryAcquire(ended, "certificate", ttl); !errors.Is(err, context.Canceled) {
+	if err := trylock.Check(locks, "certificate", ttl); err != nil {
 		return nil, wrapped(err)
 	}
 	return &Locker{locks: locks, ttl: ttl, names: map[string]*name{}}, nil

@@ -76,19 +76,13 @@ func Wrapper(locks *redlock.Redlock, key string, cfg Config) (cron.JobWrapper, e
 	if cfg.Logger == nil {
 		cfg.Logger = cron.DefaultLogger
 	}
-	if locks == nil {
-		return nil, errors.New("cronlock: locks is nil")
+	if err := trylock.Check(locks, key, cfg.TTL); err != nil {
+		return nil, fmt.Errorf("cronlock: %w", err)
 	}
 	if cfg.AtLeast < 0 {
 		return nil, fmt.Errorf("cronlock: Config.AtLeast %v is negative", cfg.AtLeast)
 	}
-	// With a context that has ended TryAcquire checks its arguments and asks no node.
-	ended, end := context.WithCancel(context.Background())
-	end()
-	if _, err := locks.TryAcquire(ended, key, cfg.TTL); !errors.Is(err, context.Canceled) {
-		return nil, fmt.Errorf("cronlock: %w", err)
-	}
-	if _, err := locks.TryAcquire(ended, key, max(cfg.TTL, cfg.AtLeast)); !errors.Is(err, context.Canceled) {
+	if err := trylock.Check(locks, key, max(cfg.TTL, cfg.AtLeast)); err != nil {
 		return nil, fmt.Errorf("cronlock: Config.AtLeast as a ttl: %w", err)
 	}
 	w := wrapper{locks, key, cfg}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-co-op/gocron/v2"
 
+	"github.com/quorumlock/redlock/internal/trylock"
 	"github.com/quorumlock/redlock/redlock"
 	"github.com/quorumlock/redlock/redlock/election"
 )
@@ -39,7 +40,7 @@ type term struct {
 // key. If the leader dies, another one follows when ttl is over. No instance leads before
 // [Elector.Run] is called.
 func NewElector(locks *redlock.Redlock, name string, ttl time.Duration) (*Elector, error) {
-	if err := check(locks, name, ttl); err != nil {
+	if err := trylock.Check(locks, name, ttl); err != nil {
 		return nil, fmt.Errorf("gocronlock: %w", err)
 	}
 	return &Elector{election: election.New(locks, name, ttl), name: name}, nil

@@ -53,27 +53,13 @@ func NewLocker(locks *redlock.Redlock, cfg Config) (*Locker, error) {
 	if cfg.AtLeast < 0 {
 		return nil, fmt.Errorf("gocronlock: Config.AtLeast %v is negative", cfg.AtLeast)
 	}
-	if err := check(locks, "job", cfg.TTL); err != nil {
+	if err := trylock.Check(locks, "job", cfg.TTL); err != nil {
 		return nil, fmt.Errorf("gocronlock: %w", err)
 	}
-	if err := check(locks, "job", max(cfg.TTL, cfg.AtLeast)); err != nil {
+	if err := trylock.Check(locks, "job", max(cfg.TTL, cfg.AtLeast)); err != nil {
 		return nil, fmt.Errorf("gocronlock: Config.AtLeast as a ttl: %w", err)
 	}
 	return &Locker{locks: locks, cfg: cfg, held: map[string]*held{}}, nil
-}
-
-// check returns the error with which locks refuses a key or a ttl.
-func check(locks *redlock.Redlock, key string, ttl time.Duration) error {
-	if locks == nil {
-		return errors.New("locks is nil")
-	}
-	// With a context that has ended TryAcquire checks its arguments and asks no node.
-	ended, end := context.WithCancel(context.Background())
-	end()
-	if _, err := locks.TryAcquire(ended, key, ttl); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
 }
 
 // Lock locks key for a job. It does not wait for another instance: the error then matches

@@ -24,12 +24,12 @@ package gooselock
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/quorumlock/redlock/internal/trylock"
 	"github.com/quorumlock/redlock/redlock"
 )
 
@@ -49,13 +49,7 @@ type Locker struct {
 // New returns a Locker that locks key. If a process dies while it migrates, the others wait until
 // ttl is over. The ttl need not match the duration of the migrations, as the lock is renewed.
 func New(locks *redlock.Redlock, key string, ttl time.Duration) (*Locker, error) {
-	if locks == nil {
-		return nil, errors.New("gooselock: locks is nil")
-	}
-	// With a context that has ended TryAcquire checks its arguments and asks no node.
-	ended, end := context.WithCancel(context.Background())
-	end()
-	if _, err := locks.TryAcquire(ended, key, ttl); !errors.Is(err, context.Canceled) {
+	if err := trylock.Check(locks, key, ttl); err != nil {
 		return nil, fmt.Errorf("gooselock: %w", err)
 	}
 	return &Locker{locks: locks, key: key, ttl: ttl, locked: make(chan struct{}, 1)}, nil

@@ -17,6 +17,21 @@ const (
 	longest  = time.Second
 )
 
+// Check returns the error with which a Redlock refuses a key or a ttl; nil if it accepts them. The
+// limits depend on its configuration. Check asks no node.
+func Check(locks *redlock.Redlock, key string, ttl time.Duration) error {
+	if locks == nil {
+		return errors.New("locks is nil")
+	}
+	// With a context that has ended TryAcquire checks its arguments and asks no node.
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if _, err := locks.TryAcquire(ended, key, ttl); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
 // Locks is the part of a *redlock.Redlock that Acquire needs.
 type Locks interface {
 	TryAcquire(ctx context.Context, key string, ttl time.Duration) (*redlock.Lock, error)

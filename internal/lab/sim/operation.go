@@ -51,13 +51,13 @@ func operation(command []string) (o order) {
 	if len(command) > 5 && strings.HasPrefix(command[5], flagPrefix) {
 		return queued(command)
 	}
-	if len(command) == 7 && strings.HasPrefix(command[4], flagPrefix) { // a ReleaseAfter
-		queue := strings.Replace(command[4], flagPrefix, queuePrefix, 1)
-		return order{verb: "retain", key: command[3], queue: queue, flag: command[4], value: command[5]}
-	}
 	if len(command) > 5 && strings.HasPrefix(command[4], flagPrefix) { // a release by a client that did not wait
 		queue := strings.Replace(command[4], flagPrefix, queuePrefix, 1)
-		return order{verb: "release", key: command[3], queue: queue, flag: command[4], value: command[5]}
+		o = order{verb: "release", key: command[3], queue: queue, flag: command[4], value: command[5]}
+		if len(command) == 7 { // a ReleaseAfter, with its time
+			o.verb = "retain"
+		}
+		return o
 	}
 	switch len(command) {
 	case 5: // a release by a client of another library

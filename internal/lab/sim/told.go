@@ -114,10 +114,11 @@ func (w *world) checkTold(events []history.Event) (found []history.Violation) {
 			refused := map[int]bool{}
 			for node := 1; node <= n; node++ {
 				_, granted := said[at].granted["acquire"][node]
-				_, gone := said[at].refused["extend"][node]
-				_, gone2 := said[at].refused["release"][node]
-				_, gone3 := said[at].refused["retain"][node]
-				if !granted || gone || gone2 || gone3 {
+				gone := slices.ContainsFunc([]string{"extend", "release", "retain"}, func(verb string) bool {
+					_, gone := said[at].refused[verb][node]
+					return gone
+				})
+				if !granted || gone {
 					refused[node] = true
 				}
 			}

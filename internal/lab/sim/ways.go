@@ -55,9 +55,7 @@ func (c *client) giveUpOtherwise(r *rand.Rand, l *redlock.Lock, op int) bool {
 // releaseAfter leaves the key taken. The client's own clock counts the time.
 func (c *client) releaseAfter(r *rand.Rand, l *redlock.Lock, op int) {
 	d := min(exp(r, 200*time.Millisecond), longest/2)
-	c.mu.Lock()
-	delete(c.held, op)
-	c.mu.Unlock()
+	c.drop(op)
 	c.sayOf(history.Releasing, op, l, nil)
 	began := c.w.now()
 	until := began + c.clock.until(c.clock.Now().Add(d))
@@ -82,9 +80,7 @@ func (c *client) handOver(r *rand.Rand, l *redlock.Lock, op int) bool {
 	if err != nil {
 		return false
 	}
-	c.mu.Lock()
-	delete(c.held, op)
-	c.mu.Unlock()
+	c.drop(op)
 	if !c.gone() { // the lock has ended at the call
 		c.w.log.Add(history.Event{At: began, Kind: history.Detached, Client: c.index + 1, Op: op, Key: l.Key()})
 	}
@@ -105,11 +101,9 @@ func (c *client) takeParcel(r *rand.Rand) bool {
 	}
 	p := c.box[0]
 	c.box = c.box[1:]
-	c.ops++
-	op := c.ops
 	c.mu.Unlock()
 	ttls := c.w.plan.Clients[c.index].TTLs
-	c.log(history.Event{Kind: history.Asked, Op: op, Key: p.key, Text: history.ByHandle}, nil)
+	op := c.beginBy(p.key, history.ByHandle)
 	c.w.own(p.value, c.index, op)
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()

@@ -148,16 +148,27 @@ const waits = "waits"
 
 // begin numbers and logs an acquisition.
 func (c *client) begin(key string, wait bool) (op int) {
+	if wait {
+		return c.beginBy(key, waits)
+	}
+	return c.beginBy(key, "")
+}
+
+// beginBy is begin with the event's text.
+func (c *client) beginBy(key, text string) (op int) {
 	c.mu.Lock()
 	c.ops++
 	op = c.ops
 	c.mu.Unlock()
-	e := history.Event{Kind: history.Asked, Op: op, Key: key}
-	if wait {
-		e.Text = waits
-	}
-	c.log(e, nil)
+	c.log(history.Event{Kind: history.Asked, Op: op, Key: key, Text: text}, nil)
 	return op
+}
+
+// drop records that a lock is not held any more.
+func (c *client) drop(op int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, op)
 }
 
 func (c *client) granted(op int, l *redlock.Lock) {
@@ -180,9 +191,7 @@ func (c *client) grantedBy(how string, op int, l *redlock.Lock) {
 	c.w.cover(c, op, l)
 	ctx := l.Context()
 	context.AfterFunc(ctx, func() {
-		c.mu.Lock()
-		delete(c.held, op)
-		c.mu.Unlock()
+		c.drop(op)
 		c.sayOf(history.Ended, op, l, context.Cause(ctx))
 	})
 }
@@ -245,9 +254,7 @@ func (c *client) extend(r *rand.Rand, l *redlock.Lock, op int, ttl time.Duration
 }
 
 func (c *client) release(ctx context.Context, l *redlock.Lock, op int) {
-	c.mu.Lock()
-	delete(c.held, op)
-	c.mu.Unlock()
+	c.drop(op)
 	c.sayOf(history.Releasing, op, l, nil)
 	began := c.w.now()
 	err := l.Release(ctx)

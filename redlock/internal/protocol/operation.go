@@ -51,6 +51,9 @@ func (k Kind) Takes() bool { return k == Acquire || k == TopUp }
 // deletesForCertain reports whether the operation is granted once the key is certainly gone.
 func (k Kind) deletesForCertain() bool { return k == CleanUp || k == ForceRelease || k.queues() }
 
+// keeps reports whether the operation is granted only if the client's key is there, and stays.
+func (k Kind) keeps() bool { return k == Extend || k == Retain }
+
 // queues reports whether the operation concerns the queue and does not take the key.
 func (k Kind) queues() bool { return k == Enqueue || k == Dequeue || k == Probe }
 

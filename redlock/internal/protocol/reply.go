@@ -84,15 +84,15 @@ func (o *Operation) Decode(s *script.Script, reply any, ineligible error) (r Rep
 		number, dead = number-more, true
 	}
 	switch {
-	case ineligible != nil && (o.Kind.Takes() || o.Kind == Probe || (o.Kind == Extend || o.Kind == Retain) && number == 1):
+	case ineligible != nil && (o.Kind.Takes() || o.Kind == Probe || o.Kind.keeps() && number == 1):
 		r = failed(ineligible)
 	case o.Kind.Takes():
 		r = decodeProposal(number)
 	case o.Kind.deletesForCertain() && number >= 0 && number <= Woke,
 		o.Kind == Release && number == Woke,
-		(o.Kind == Release || o.Kind == Extend || o.Kind == Retain) && number == 1:
+		(o.Kind == Release || o.Kind.keeps()) && number == 1:
 		r = Reply{Vote: quorum.Granted, Number: number}
-	case (o.Kind == Release || o.Kind == Extend || o.Kind == Retain) && number <= 0:
+	case (o.Kind == Release || o.Kind.keeps()) && number <= 0:
 		r = refused(number, ErrNotHeld)
 	default:
 		return r, false

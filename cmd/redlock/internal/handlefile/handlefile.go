@@ -114,10 +114,10 @@ func Resolve(name string) (string, error) {
 		return name, nil
 	}
 	path, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return "", cli.Usagef("cannot read the handle in %s: %w", name, plain.Reason(err))
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(path)
 	}
-	info, err := os.Stat(path)
 	if err != nil {
 		return "", cli.Usagef("cannot read the handle in %s: %w", name, plain.Reason(err))
 	}
