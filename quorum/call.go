@@ -13,15 +13,16 @@ type Call[T any] struct {
 	node  int
 
 	// Guarded by round.mu.
-	state   callState
-	sent    bool // the node may have executed it
-	counted bool // vote is in the round's tally
-	lost    bool // the call is kept and was sent, but its answer was lost; err says why
-	vote    Vote // the vote that the round counted
-	final   Vote // how the call ended, perhaps after the decision
-	reply   int64
-	err     error
-	latency time.Duration
+	state    callState
+	sent     bool // the node may have executed it
+	counted  bool // vote is in the round's tally
+	recorded bool // the group has counted the node's vote; see record
+	lost     bool // the call is kept and was sent, but its answer was lost; err says why
+	vote     Vote // the vote that the round counted
+	final    Vote // how the call ended, perhaps after the decision
+	reply    int64
+	err      error
+	latency  time.Duration
 
 	// Written by the lane's goroutine before it answers. Others read voter only after they
 	// have seen Granted in vote.
@@ -101,6 +102,9 @@ func (c *Call[T]) finish(v Vote, reply int64, err error) {
 	r.mu.Lock()
 	if c.state != finished {
 		r.count(c, v, reply, err)
+		if c.state == queued { // its lane cannot take it
+			c.record(v, err, r.group.clock.Now())
+		}
 		c.end(v)
 	}
 	r.unlock()
@@ -127,6 +131,7 @@ func (c *Call[T]) take(now time.Time) bool {
 	if late := r.kept() && c.sent && !now.Before(r.spec.KeepUntil) ||
 		!r.kept() && r.stale(now); late {
 		r.count(c, Failed, 0, ErrNotSent)
+		c.record(Failed, ErrNoAnswer, now) // its node was busy with earlier calls for that long
 		c.end(Failed)
 		r.unlock()
 		return false
@@ -145,6 +150,7 @@ func (c *Call[T]) settle(now time.Time) (indeterminate, undelivered, voted bool)
 	r.mu.Lock()
 	if c.state != taken {
 		voted = c.final == Granted || c.final == Refused
+		c.recordAnswer(now)
 		r.mu.Unlock()
 		return false, false, voted
 	}
@@ -153,10 +159,12 @@ func (c *Call[T]) settle(now time.Time) (indeterminate, undelivered, voted bool)
 			c.lost, c.err = true, ErrNoAnswer // the Transport left it without an answer
 		}
 		c.state = queued
+		c.record(Failed, c.err, now)
 		r.unlock()
 		return true, true, false
 	}
 	r.count(c, Failed, 0, ErrNoAnswer) // no effect unless the Transport left it without an answer
+	c.record(Failed, c.err, now)
 	c.end(Failed)
 	r.unlock()
 	return true, false, false
@@ -170,6 +178,7 @@ func (c *Call[T]) unreachable(err error) (over bool) {
 	r.mu.Lock()
 	if c.state != finished {
 		r.count(c, Failed, 0, err)
+		c.record(Failed, err, r.group.clock.Now())
 		if c.state == queued && !r.kept() {
 			c.end(Failed)
 		}

@@ -16,6 +16,8 @@ type Group[T any] struct {
 	timeout time.Duration
 	lanes   []*lane[T]
 	waiters sync.Pool // of *waiter[T]
+	counts  []counts
+	onVote  func(Voted[T]) // nil: nobody listens
 	cancel  context.CancelFunc
 
 	// running has no derived context, because a lane that ends must not end the others.
@@ -26,7 +28,7 @@ type Group[T any] struct {
 // vote, unless its Spec says otherwise. The lanes run until Close.
 func NewGroup[T any](transports []Transport[T], clk clock.Clock, timeout time.Duration) *Group[T] {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel}
+	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel, counts: make([]counts, len(transports))}
 	for _, transport := range transports {
 		l := newLane(transport, clk, timeout)
 		g.lanes = append(g.lanes, l)

@@ -124,10 +124,13 @@ func (r *Round[T]) stop(left bool) {
 		return
 	}
 	r.left = left
+	now := r.group.clock.Now()
 	for i := range r.calls {
 		switch c := &r.calls[i]; {
-		case !left:
+		case !left && !c.counted:
 			r.count(c, Failed, 0, ErrNoAnswer)
+			c.record(Failed, c.err, now)
+		case !left:
 		default:
 			r.count(c, Pending, 0, ErrAbandoned)
 		}

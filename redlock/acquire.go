@@ -50,12 +50,20 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	if nested, err := r.joinOuter(ctx, key, ttl); nested != nil || err != nil {
 		return nested, err
 	}
-	if err := r.enter(); err != nil {
-		return nil, errs.Op("acquire", key, err)
-	}
-	defer r.operations.Done() // after the queue entry is given up, for which Close waits
+	a := acquisition{r: r, key: key, ttl: ttl, observed: r.reporter.acquire(ctx, key, ttl)}
+	lock, err := a.acquire(ctx)
+	a.endWaiting()
+	return r.acquired(&a.observed, lock, err)
+}
 
-	a := acquisition{r: r, key: key, ttl: ttl, caller: r.local.Join(key)}
+// acquire makes the acquisition, as an operation that Close waits for.
+func (a *acquisition) acquire(ctx context.Context) (*Lock, error) {
+	if err := a.r.enter(); err != nil {
+		return nil, errs.Op("acquire", a.key, err)
+	}
+	defer a.r.operations.Done() // after the queue entry is given up, for which Close waits
+
+	a.caller = a.r.local.Join(a.key)
 	lock, err := a.run(ctx)
 	if err != nil {
 		if w := a.caller.Leave(); w != nil {
@@ -78,6 +86,8 @@ type acquisition struct {
 	failed  *QuorumError                      // why the last attempt, or probe, has not led to a lock; nil: there was none
 	warned  bool                              // it was logged that there is no quorum
 	cleanUp *quorum.Round[protocol.Operation] // deletes what an attempt was granted; nil: nothing
+
+	observed
 }
 
 // run waits until the caller is the first in its local queue, makes one attempt, and then takes the
@@ -89,6 +99,7 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 		}
 	}()
 	if isFirst := a.caller.First(); isFirst != nil {
+		a.beginWaiting()
 		if err := a.await(ctx, isFirst, nil); err != nil {
 			return nil, err
 		}
@@ -102,6 +113,7 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 		}
 		a.warnNoQuorum()
 	}
+	a.beginWaiting()
 	if a.wait == nil {
 		a.beginWait(value)
 	}
@@ -130,7 +142,7 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 // attempt makes one attempt. An error ends the acquisition. If there is neither an error nor a lock,
 // a.failed says why. value is the value of a failed attempt.
 func (a *acquisition) attempt(ctx context.Context) (lock *Lock, value string, err error) {
-	t := attempt{r: a.r, key: a.key, ttl: a.ttl, wait: a.wait, retries: true}
+	t := attempt{r: a.r, key: a.key, ttl: a.ttl, wait: a.wait, retries: true, observed: &a.observed}
 	lock, err = t.run(ctx)
 	if err == nil {
 		return lock, "", nil
@@ -160,7 +172,7 @@ func (a *acquisition) attempt(ctx context.Context) (lock *Lock, value string, er
 func (a *acquisition) warnNoQuorum() {
 	if a.failed.Reason == ErrNoQuorum && !a.warned {
 		a.warned = true
-		a.r.log.Warn("no quorum, waiting", "key", errs.Short(a.key), "error", a.failed.Error())
+		a.r.log.Warn("no_quorum", "no quorum, waiting", "key", errs.Short(a.key), "cause", Cause(a.failed), "error", a.failed.Error())
 	}
 }
 
@@ -205,7 +217,7 @@ func (a *acquisition) probe(ctx context.Context) error {
 	if err := a.await(ctx, a.r.unprompted, nil); err != nil {
 		return err
 	}
-	failed := a.wait.probe(ctx)
+	failed := a.wait.probe(ctx, &a.observed)
 	a.r.unprompted <- struct{}{}
 	majority := failed == nil
 	switch {

@@ -160,6 +160,12 @@ type Config struct {
 	// Defaults to crypto/rand.Reader.
 	Rand io.Reader
 
+	// Observer, if set, is told of acquisitions, waits, losses, votes and quarantines as they happen.
+	// Package redlockotel has one for OpenTelemetry. Stats counts the same without an Observer.
+	//
+	// Defaults to none, which costs nothing.
+	Observer Observer
+
 	// Trace, if set, is called once for every round after the last node has answered or has been
 	// given up. That may be after the operation has returned: a pending delivery, such as a
 	// release's, may take until the ttl is over. Trace is called on a goroutine of its own, one

@@ -71,6 +71,7 @@ func (a *attempt) propose(ctx context.Context, op protocol.Operation) {
 		timer := r.cfg.Clock.AfterFunc(r.cfg.NodeTimeout-elapsed, round.Expire)
 		round.Wait(ctx)
 		timer.Stop()
+		a.observed.decided(round)
 	}
 }
 

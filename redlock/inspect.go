@@ -126,7 +126,7 @@ func (r *Redlock) Inspect(ctx context.Context, key string) (*Inspection, error) 
 			return nil, errs.Op("inspect", key, context.Cause(ctx))
 		}
 		if b.Vote != quorum.Granted {
-			*n = NodeInspection{Err: nodeErr(round, b)}
+			*n = NodeInspection{Err: ballotErr(round, b)}
 		}
 		n.Addr = r.nodes[b.Node].Addr
 	}

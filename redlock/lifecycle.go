@@ -26,6 +26,13 @@ func (l *Lock) end(cause error) bool {
 func (l *Lock) setCause(cause error) {
 	l.endNested(cause)
 	l.cause = cause
+	if l.outer == nil {
+		l.r.counters.held.Add(-1)
+		if cause != ErrReleased { // giveUp reports that once it knows more
+			l.r.counters.ended(cause)
+			l.r.reporter.lockEnded(l, cause)
+		}
+	}
 	if l.cancel != nil {
 		l.cancel(cause)
 	}
@@ -71,7 +78,7 @@ func (l *Lock) lose(cause error) {
 			l.wait.dequeue("")
 		}
 		l.r.local.Pass(&l.localLock)
-		l.r.log.Warn("lock lost", "key", errs.Short(l.key), "cause", errs.Text(cause))
+		l.r.log.Warn("lock_lost", "lock lost", "key", errs.Short(l.key), "cause", Cause(cause), "held", l.endedBy(cause).Held, "error", errs.Text(cause))
 	}
 }
 
@@ -92,22 +99,24 @@ func (l *Lock) expire(now time.Time) {
 
 // startRelease ends the lock and starts its release. It returns nil if the lock was given up before.
 func (l *Lock) startRelease(cause error) *quorum.Round[protocol.Operation] {
-	return l.startEnd(cause, l.operation(protocol.Release, 0))
+	round, _ := l.startEnd(cause, l.operation(protocol.Release, 0))
+	return round
 }
 
-// startEnd ends the lock and starts the operation that gives its keys up: a Release or a Retain. It
-// returns nil if one was started before.
-func (l *Lock) startEnd(cause error, op protocol.Operation) *quorum.Round[protocol.Operation] {
+// startEnd ends the lock and starts the operation that gives its keys up: a Release or a Retain. The
+// round is nil if one was started before. ended reports that the lock had not ended before.
+func (l *Lock) startEnd(cause error, op protocol.Operation) (round *quorum.Round[protocol.Operation], ended bool) {
 	l.order.Lock()
 	l.mu.Lock()
 	if l.released {
 		l.mu.Unlock()
 		l.order.Unlock()
-		return nil
+		return nil, false
 	}
 	l.released = true
 	leaves := false
-	if l.end(cause) && l.wait != nil {
+	ended = l.end(cause)
+	if ended && l.wait != nil {
 		// A lost lock has given up its queue entries already, and its caller may be waiting again.
 		l.wait.End(l.r.cfg.Clock.Now())
 		if leaves = op.Kind != protocol.Release; !leaves {
@@ -132,13 +141,13 @@ func (l *Lock) startEnd(cause error, op protocol.Operation) *quorum.Round[protoc
 			}
 		}
 	}
-	round := l.r.submit(quorum.Spec[protocol.Operation]{Op: op, Nodes: sentTo, Sure: true, KeepUntil: keys})
+	round = l.r.submit(quorum.Spec[protocol.Operation]{Op: op, Nodes: sentTo, Sure: true, KeepUntil: keys})
 	l.order.Unlock()
 	round.Arm()
 	if leaves {
 		l.wait.dequeue("")
 	}
-	return round
+	return round, ended
 }
 
 // startExtend hands an extension to the lanes. If the lock has ended, it returns the cause instead.
@@ -149,7 +158,7 @@ func (l *Lock) startEnd(cause error, op protocol.Operation) *quorum.Round[protoc
 // validity that is left: a node's answer before that counts, and after that nothing more is sent.
 // The nodes begin to count the ttl when the extension reaches them, which is never before
 // round.Start. So however long the answer takes, a majority has the key until Start + ttl.
-func (l *Lock) startExtend(ttl time.Duration, by *Lock, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
+func (l *Lock) startExtend(op protocol.Operation, ttl time.Duration, by *Lock, decided func(*quorum.Round[protocol.Operation])) (*quorum.Round[protocol.Operation], error) {
 	l.order.Lock()
 	if l.proposals.first != nil && l.proposals.sentToAll() && l.proposals.done() {
 		l.proposals = proposals{} // nothing is left to withdraw; they are half of a lock's memory
@@ -169,7 +178,7 @@ func (l *Lock) startExtend(ttl time.Duration, by *Lock, decided func(*quorum.Rou
 	l.outlive(now.Add(within).Add(ttl)) // as the lanes may send it as late as that
 	l.mu.Unlock()
 	round := l.r.submit(quorum.Spec[protocol.Operation]{
-		Op:      l.operation(protocol.Extend, ttl),
+		Op:      op,
 		Sure:    true,
 		Within:  within,
 		Decided: decided,
@@ -192,21 +201,23 @@ func (l *Lock) outlive(t time.Time) {
 }
 
 // extended applies the result of an extension. It counts only with a majority, and only while the
-// lock is still valid. The new validity counts from before the extension was sent.
-func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Duration) error {
+// lock is still valid. The new validity counts from before the extension was sent. left is what was
+// left of the old one.
+func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Duration) (left time.Duration, err error) {
 	tally := round.Tally()
 	until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause != nil {
-		return l.opError("extend", l.cause)
+		return 0, l.opError("extend", l.cause)
 	}
+	left = max(l.until.Sub(l.r.cfg.Clock.Now()), 0)
 	switch {
-	case !l.r.cfg.Clock.Now().Before(l.until):
+	case left == 0:
 		// Too late, even with a majority: the holder has learned that the lock is over, or is
 		// about to.
 		l.lose(ErrExpired)
-		return l.r.quorumError(round, ErrExpired, nil)
+		return left, l.r.quorumError(round, ErrExpired, nil)
 	case tally.Outcome() == quorum.Won:
 		// The larger of both: an extension never shortens, and a majority has keys
 		// with at least the longer of both ttls.
@@ -214,14 +225,14 @@ func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Durati
 			l.until = until
 			l.r.scheduler.EndAt(l, until)
 		}
-		return nil
+		return left, nil
 	case tally.Outcome() == quorum.Open:
-		return l.r.quorumError(round, nil, nil) // its caller left
+		return left, l.r.quorumError(round, nil, nil) // its caller left
 	case tally.Rejected():
 		l.lose(ErrNotHeld)
-		return l.r.quorumError(round, ErrNotHeld, nil)
+		return left, l.r.quorumError(round, ErrNotHeld, nil)
 	default:
-		return l.r.quorumError(round, ErrNoQuorum, nil)
+		return left, l.r.quorumError(round, ErrNoQuorum, nil)
 	}
 }
 
@@ -281,7 +292,7 @@ func (l *Lock) grow(nodes []bool, ttl time.Duration, w *wait) {
 }
 
 func (l *Lock) operation(k protocol.Kind, ttl time.Duration) protocol.Operation {
-	c := protocol.Operation{Kind: k, Observer: observer{l.r}, Key: l.key, NodeKey: l.nodeKey, Value: l.value, TTL: protocol.Millis(ttl), Fence: l.fence}
+	c := protocol.Operation{Kind: k, Observer: observer{l.r}, Key: l.key, NodeKey: l.nodeKey, Value: l.value, TTL: protocol.Millis(ttl), Fence: l.fence, Context: l.values}
 	if k == protocol.Release || k == protocol.Retain {
 		c.Queue = protocol.FlagOf(l.nodeKey.(string))
 	}

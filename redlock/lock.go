@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -47,6 +48,7 @@ type Lock struct {
 	cancel    context.CancelCauseFunc
 	cancelDo  context.CancelCauseFunc // ends the context of the function that Do runs
 
+	began     time.Duration // when it was acquired, since Redlock.made
 	keepAlive bool
 	inRenewal bool          // a renewal is under way
 	reports   *breakReports // nil until the first renewal
@@ -154,21 +156,32 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if ctx == nil {
 		return errNilContext
 	}
-	if err := l.r.enter(); err != nil {
-		return l.opError("extend", err)
-	}
-	defer l.r.operations.Done()
 	ttl, err := l.r.cfg.checkTTL(ttl)
 	if err != nil {
 		return err
 	}
+	o := l.r.reporter.observe(ctx, OpExtend, l.key, ttl, time.Time{})
+	err = l.extend(ctx, ttl, &o)
+	o.ended(err)
+	return err
+}
+
+// extend makes the extension, as an operation that Close waits for.
+func (l *Lock) extend(ctx context.Context, ttl time.Duration, o *observed) error {
+	if err := l.r.enter(); err != nil {
+		return l.opError("extend", err)
+	}
+	defer l.r.operations.Done()
 	outer := l.outermost()
-	round, err := outer.startExtend(ttl, l, nil)
+	op := outer.operation(protocol.Extend, ttl)
+	op.Context = ctx
+	round, err := outer.startExtend(op, ttl, l, nil)
 	if err != nil {
 		return l.opError("extend", err)
 	}
 	round.Wait(ctx)
-	err = outer.extended(round, ttl)
+	o.decided(round)
+	o.left, err = outer.extended(round, ttl)
 	if err == nil && l.outer != nil {
 		err = l.ended("extend") // a nested lock may have been released meanwhile
 	}
@@ -198,14 +211,32 @@ func (l *Lock) Release(ctx context.Context) error {
 	if l.outer != nil {
 		return l.releaseNested()
 	}
-	return l.giveUp(l.operation(protocol.Release, 0))
+	return l.giveUp(ctx, l.operation(protocol.Release, 0))
 }
 
 // giveUp ends the lock with a Release or a Retain. A lost lock is released in any case.
-func (l *Lock) giveUp(op protocol.Operation) error {
+func (l *Lock) giveUp(ctx context.Context, op protocol.Operation) error {
+	op.Context = ctx
+	o := l.r.reporter.observe(ctx, OpRelease, l.key, 0, time.Time{})
+	ended, err := l.sendGiveUp(op, &o)
+	o.ended(err)
+	if ended {
+		cause := ErrReleased
+		if errors.Is(err, ErrNotHeld) {
+			cause = ErrNotHeld
+		}
+		l.r.counters.ended(cause)
+		l.r.reporter.released(ctx, l, cause)
+	}
+	return err
+}
+
+// sendGiveUp is giveUp as an operation that Close waits for. ended reports that the lock had not
+// ended before.
+func (l *Lock) sendGiveUp(op protocol.Operation, o *observed) (ended bool, err error) {
 	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
-		return l.opError(op.Kind.String(), err)
+		return false, l.opError(op.Kind.String(), err)
 	}
 	defer l.r.operations.Done()
 
@@ -214,13 +245,14 @@ func (l *Lock) giveUp(op protocol.Operation) error {
 	lost := l.cause
 	l.mu.Unlock()
 	if lost != nil {
-		op = l.operation(protocol.Release, 0)
+		op.Kind = protocol.Release
 	}
-	round := l.startEnd(ErrReleased, op)
+	round, ended := l.startEnd(ErrReleased, op)
 	if round == nil {
-		return l.opError(op.Kind.String(), l.givenUp())
+		return false, l.opError(op.Kind.String(), l.givenUp())
 	}
 	round.Wait(context.Background())
+	o.decided(round)
 	if round.Replied(protocol.Woke) {
 		l.r.handoffs.Note(l.key, l.r.cfg.Clock.Now())
 	}
@@ -232,12 +264,12 @@ func (l *Lock) giveUp(op protocol.Operation) error {
 	}
 	switch {
 	case tally.Outcome() == quorum.Won && lost == nil:
-		return nil
+		return ended, nil
 	case tally.Outcome() == quorum.Won:
-		return l.r.quorumError(round, lost, nil)
+		return ended, l.r.quorumError(round, lost, nil)
 	case tally.Rejected():
-		return l.r.quorumError(round, ErrNotHeld, lost)
+		return ended, l.r.quorumError(round, ErrNotHeld, lost)
 	default:
-		return l.r.quorumError(round, ErrNoQuorum, lost)
+		return ended, l.r.quorumError(round, ErrNoQuorum, lost)
 	}
 }

@@ -44,7 +44,10 @@ type Redlock struct {
 	handoffs   waitqueue.RecentKeys // keys whose last release by this client woke a waiter of another one
 	unprompted chan struct{}        // a permit for each try or probe that may be made without a wake-up
 
-	log *asynclog.Log
+	log      *asynclog.Log
+	reporter *reporter // nil without Config.Observer
+	counters counters
+	made     time.Time // by Config.Clock
 
 	closers []func() error // called at the end of Close, in this order
 
@@ -95,6 +98,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		closing:    make(chan struct{}),
 		unprompted: permits(),
 		ended:      make(chan struct{}),
+		made:       cfg.Clock.Now(),
 
 		retention: protocol.Millis(cfg.FenceRetention),
 	}
@@ -128,11 +132,16 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r.waits = waitqueue.New(waitqueue.Config{Nodes: len(r.nodes), NodeTimeout: cfg.NodeTimeout, Random: r.random.below})
 	transports := make([]quorum.Transport[protocol.Operation], len(r.nodes))
 	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.subscriber.Renew)
+	r.closers = append(r.closers, r.guard.Close)
 	for i, n := range r.nodes {
 		n.Identify(func(addr string) *voter.Server { return r.guard.Server(i, n.Addr, addr) })
 		transports[i] = n
 	}
 	r.group = quorum.NewGroup(transports, cfg.Clock, cfg.NodeTimeout)
+	if r.reporter = newReporter(cfg, r.nodes, r.log); r.reporter != nil {
+		r.group.OnVote(r.reporter.voted)
+		r.guard.OnQuarantine(r.reporter.quarantine)
+	}
 	for i, n := range r.nodes {
 		stop := n.WatchDials(
 			func(err error) { r.group.Unreachable(i, err) },
@@ -140,9 +149,6 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 		r.closers = append(r.closers, func() error { stop(); return nil })
 	}
 	r.scheduler = schedule.New(cfg.Clock, func(l *Lock) *schedule.Entry { return &l.scheduled }, (*Lock).expire, (*Lock).renew)
-	if cfg.Logger != nil || cfg.Trace != nil {
-		r.log.Start()
-	}
 	return r, nil
 }
 
@@ -187,6 +193,7 @@ func (r *Redlock) Close() error {
 	}
 	r.group.Close(r.cfg.NodeTimeout)
 	r.subscriber.Wait()
+	r.reporter.close()
 	r.log.Close(r.cfg.Clock)
 
 	var errs []error
@@ -227,8 +234,8 @@ func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[prot
 // submit is start for a caller that holds mutexes of a Lock: the round makes no callback before
 // Arm.
 func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
+	spec.Timed = r.cfg.Trace != nil || r.reporter != nil
 	if r.cfg.Trace != nil {
-		spec.Timed = true
 		done := spec.Done
 		spec.Done = func(round *quorum.Round[protocol.Operation]) {
 			if done != nil {
@@ -252,7 +259,7 @@ func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, c
 		if b.Vote == quorum.Granted {
 			continue
 		}
-		n := NodeError{Addr: r.nodes[b.Node].Addr, Index: b.Node, Vote: b.Vote, Err: nodeErr(round, b)}
+		n := NodeError{Addr: r.nodes[b.Node].Addr, Index: b.Node, Vote: b.Vote, Err: ballotErr(round, b)}
 		if late := b.Final == quorum.Refused; late && n.Vote == quorum.Pending {
 			n.Err = errUndecided
 		}
@@ -278,17 +285,22 @@ func (r *Redlock) noQuorum(ctx context.Context, round *quorum.Round[protocol.Ope
 
 var errUndecided = errors.New("had not answered when it was decided")
 
-// nodeErr returns why a node did not grant a round. A second proposal has less time than
-// NodeTimeout to be answered in, and a renewal has more.
-func nodeErr(round *quorum.Round[protocol.Operation], b quorum.Ballot) error {
+// ballotErr returns why a node did not grant a round.
+func ballotErr(round *quorum.Round[protocol.Operation], b quorum.Ballot) error {
+	return nodeErr(b.Err, round.Decided().Sub(round.Start()), round.Within())
+}
+
+// nodeErr returns the reason err for people. If it is ErrNoAnswer, took is how long the node had, and
+// within how long it had at the most: a second proposal has less time than NodeTimeout to be answered
+// in, and a renewal has more.
+func nodeErr(err error, took, within time.Duration) error {
 	switch {
-	case errors.Is(b.Err, quorum.ErrNoAnswer):
-		took := round.Decided().Sub(round.Start()).Round(time.Millisecond)
-		return nodeTimeout{min(took, round.Within())}
-	case errors.Is(b.Err, quorum.ErrVotedTwice):
-		return fmt.Errorf("%w: the server %w", errs.Inline(ErrDuplicateNode), b.Err)
-	case b.Err == nil:
+	case errors.Is(err, quorum.ErrNoAnswer):
+		return nodeTimeout{min(took.Round(time.Millisecond), within)}
+	case errors.Is(err, quorum.ErrVotedTwice):
+		return fmt.Errorf("%w: the server %w", errs.Inline(ErrDuplicateNode), err)
+	case err == nil:
 		return errUndecided
 	}
-	return b.Err
+	return err
 }

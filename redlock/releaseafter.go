@@ -57,7 +57,7 @@ func (l *Lock) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	}
 	op := l.operation(protocol.Retain, 0)
 	op.Until = l.r.cfg.Clock.Now().Add(l.r.cfg.Drift.For(d))
-	return l.giveUp(op)
+	return l.giveUp(ctx, op)
 }
 
 // checkAfter returns an error if the key cannot be taken for d without a risk.

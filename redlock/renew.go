@@ -72,7 +72,7 @@ func (l *Lock) renew() {
 	l.watch()
 	l.renewing()
 	l.mu.Unlock()
-	_, err := l.startExtend(ttl, nil, func(round *quorum.Round[protocol.Operation]) {
+	_, err := l.startExtend(l.operation(protocol.Extend, ttl), ttl, nil, func(round *quorum.Round[protocol.Operation]) {
 		l.r.scheduler.RenewalDone()
 		l.renewed(round, ttl)
 	})
@@ -83,7 +83,9 @@ func (l *Lock) renew() {
 
 // renewed applies the result of a renewal and schedules the next one.
 func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duration) {
-	err := l.extended(round, ttl)
+	left, err := l.extended(round, ttl)
+	l.r.counters.renewal(err)
+	l.r.reporter.renewed(l, round, ttl, left, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inRenewal = false
@@ -101,5 +103,6 @@ func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duratio
 	now := l.r.cfg.Clock.Now()
 	l.r.scheduler.RenewAt(l, now.Add(min(every, max(minRetry, l.until.Sub(now)/renewals))))
 	l.renewSooner()
-	l.r.log.Warn("renewal failed, trying again", "key", errs.Short(l.key), "until", l.until, "error", err.Error())
+	l.r.log.Warn("renewal_failed", "renewal failed, trying again",
+		"key", errs.Short(l.key), "cause", Cause(err), "left", l.until.Sub(now), "error", err.Error())
 }

@@ -59,14 +59,17 @@ func (r *Redlock) Resume(ctx context.Context, handle string, ttl time.Duration) 
 	if ctx.Err() != nil {
 		return nil, errs.Op("resume", h.Key, context.Cause(ctx))
 	}
+	o := r.reporter.observe(ctx, OpResume, h.Key, ttl, time.Time{})
+	lock, err := r.resume(ctx, h, ttl, &o)
+	return r.acquired(&o, lock, err)
+}
+
+// resume makes the extension, as an operation that Close waits for.
+func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration, o *observed) (*Lock, error) {
 	if err := r.enter(); err != nil {
 		return nil, errs.Op("resume", h.Key, err)
 	}
 	defer r.operations.Done()
-	return r.resume(ctx, h, ttl)
-}
-
-func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration) (*Lock, error) {
 	now := r.cfg.Clock.Now()
 	nodeKey := r.cfg.KeyPrefix + h.Key
 	l := &Lock{
@@ -78,6 +81,7 @@ func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration
 	}
 	l.outlive(now.Add(r.cfg.NodeTimeout).Add(ttl)) // as the lanes may send it as late as that
 	round := r.ask(ctx, quorum.Spec[protocol.Operation]{Op: l.operation(protocol.Extend, ttl), Sure: true}, ttl)
+	o.decided(round)
 	if err := r.guard.Duplicate(); err != nil {
 		return nil, errs.Op("resume", h.Key, err)
 	}
@@ -92,7 +96,7 @@ func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration
 			r.tokens.note(h.Key, h.Token, r.cfg.Clock.Now().UnixMicro()) // our next proposal is above it
 		}
 		l.underWay = append(l.underWay, round)
-		r.scheduler.EndAt(l, l.until)
+		r.hold(l)
 		round.AfterDone(func() {
 			l.topUp(round, ttl)
 			l.finished(round)

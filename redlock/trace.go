@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/conn"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
@@ -37,6 +38,7 @@ type Trace struct {
 	Outcome quorum.Outcome // at the decision; Open if the caller left before it
 	Granted int            // grants at the decision; a later grant is in Nodes
 	Need    int            // grants that win
+	Start   time.Time      // before the first byte was sent, by the Redlock's clock
 	Elapsed time.Duration  // from before the first byte was sent to the decision
 	Nodes   []NodeTrace    // the nodes that the round was meant for, in the order of New
 }
@@ -51,6 +53,12 @@ type NodeTrace struct {
 
 // trace passes a finished round to Config.Trace, on the log's goroutine.
 func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
+	t := traceOf(r.nodes, round)
+	r.log.Call(func() { r.cfg.Trace(t) })
+}
+
+// traceOf describes a round that was decided.
+func traceOf(nodes []*conn.Node, round *quorum.Round[protocol.Operation]) Trace {
 	op, tally := round.Op(), round.Tally()
 	t := Trace{
 		Op:      op.Kind.String(),
@@ -58,18 +66,19 @@ func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
 		Outcome: tally.Outcome(),
 		Granted: tally.Granted,
 		Need:    tally.Need(),
+		Start:   round.Start(),
 		Elapsed: round.Decided().Sub(round.Start()),
 	}
 	for _, b := range round.Ballots() {
-		n := NodeTrace{Addr: r.nodes[b.Node].Addr, Vote: b.Final, Latency: b.Latency}
+		n := NodeTrace{Addr: nodes[b.Node].Addr, Vote: b.Final, Latency: b.Latency}
 		switch {
 		case errors.Is(b.Err, quorum.ErrNotSent):
 			n.Vote = quorum.Pending
 			fallthrough
 		case b.Final != quorum.Granted:
-			n.Err = nodeErr(round, b)
+			n.Err = ballotErr(round, b)
 		}
 		t.Nodes = append(t.Nodes, n)
 	}
-	r.log.Call(func() { r.cfg.Trace(t) })
+	return t
 }

@@ -45,8 +45,10 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 	if nested, err := r.joinOuter(ctx, key, ttl); nested != nil || err != nil {
 		return nested, err
 	}
-	a := attempt{r: r, key: key, ttl: ttl}
-	return a.run(ctx)
+	o := r.reporter.acquire(ctx, key, ttl)
+	a := attempt{r: r, key: key, ttl: ttl, observed: &o}
+	lock, err := a.run(ctx)
+	return r.acquired(&o, lock, err)
 }
 
 func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
@@ -80,6 +82,7 @@ type attempt struct {
 	retries bool  // the caller makes another attempt after a failure
 
 	proposals
+	observed *observed
 	// cleanUp deletes the key of a failed attempt on the nodes that had granted it. It is nil if
 	// there are none, and if giveBack has waited for them.
 	cleanUp *quorum.Round[protocol.Operation]
@@ -95,7 +98,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 
 	// Step 1: a value that no other attempt has, also none of this client. What an earlier
 	// attempt still has on its way can then not affect this one.
-	op, err := a.operation()
+	op, err := a.operation(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +106,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 	// Steps 2 and 3: the clock is read before the first byte leaves, so no node can start its
 	// countdown earlier. The caller leaves at the decision.
 	a.first = r.ask(ctx, a.spec(op), a.ttl)
+	a.observed.decided(a.first)
 	if r.cfg.Fencing {
 		a.propose(ctx, op)
 	} else if a.first.Tally().Outcome() == quorum.Won {
@@ -124,7 +128,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 			if a.wait != nil {
 				a.wait.won(lock)
 			}
-			r.scheduler.EndAt(lock, lock.until)
+			r.hold(lock)
 			return lock, nil
 		}
 	}
@@ -138,13 +142,13 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 }
 
 // operation returns the operation of the first round.
-func (a *attempt) operation() (op protocol.Operation, err error) {
+func (a *attempt) operation(ctx context.Context) (op protocol.Operation, err error) {
 	r, nodeKey := a.r, a.r.cfg.KeyPrefix+a.key
 	id, err := r.random.uuid()
 	if err != nil {
 		return op, fmt.Errorf("redlock: acquire %q: no random value: %w", a.key, err)
 	}
-	op = protocol.Operation{Kind: protocol.Acquire, Observer: observer{r}, Key: a.key, NodeKey: nodeKey, TTL: protocol.Millis(a.ttl)}
+	op = protocol.Operation{Kind: protocol.Acquire, Observer: observer{r}, Key: a.key, NodeKey: nodeKey, TTL: protocol.Millis(a.ttl), Context: ctx}
 	if r.cfg.Fencing {
 		if op.Fence, err = r.newFence(a.key, nodeKey); err != nil {
 			return op, err

@@ -72,12 +72,13 @@ func (w *wait) enqueue(nodes []bool) {
 
 // probe asks all nodes whether they answer, and takes nothing. The error is nil if a
 // majority whose votes count has answered in time.
-func (w *wait) probe(ctx context.Context) *QuorumError {
+func (w *wait) probe(ctx context.Context, o *observed) *QuorumError {
 	round := w.r.start(quorum.Spec[protocol.Operation]{Op: protocol.Operation{
 		Kind: protocol.Probe, Observer: observer{w.r}, Key: w.key, NodeKey: w.nodeKey,
-		Queue: w.queue, Sender: w.r.sender(w.nodeKey),
+		Queue: w.queue, Sender: w.r.sender(w.nodeKey), Context: ctx,
 	}})
 	round.Wait(ctx)
+	o.decided(round)
 	if round.Tally().Outcome() == quorum.Won {
 		return nil
 	}

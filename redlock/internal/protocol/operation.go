@@ -4,6 +4,7 @@
 package protocol
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -72,6 +73,8 @@ type Operation struct {
 	Foreign bool      // a ForceRelease also deletes a key that does not expire, and so is foreign
 
 	Observer Observer // nil: only the votes are needed
+
+	Context context.Context // for Config.Observer: what the operation was asked for with; nil: nothing
 }
 
 // String names the operation without its value.

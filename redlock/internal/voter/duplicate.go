@@ -32,7 +32,7 @@ func (g *Guard) findDuplicate(s *Server) {
 			}
 			s.duplicateOf = o
 			if before != o {
-				g.log.Warn("one server is listed as two nodes", "nodes", []string{o.name, s.name})
+				g.log.Warn("duplicate_node", "one server is listed as two nodes", "node", s.name, "cause", "is the same server as "+o.name)
 			}
 			return
 		}

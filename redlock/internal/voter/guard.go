@@ -7,7 +7,6 @@ package voter
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,11 +42,16 @@ type Guard struct {
 	log        *asynclog.Log
 	onReplaced func(node int, addr string)
 
+	onQuarantine func(Quarantine) // nil: nobody listens
+
 	duplicates atomic.Int32 // number of servers that are duplicates
 
 	mu    sync.Mutex
 	nodes [][]*Server // the servers behind each node; more than one behind a Cluster
 	known []bool      // by node: a server behind it was ever known, forgotten or not
+
+	ends   map[*Server]clock.Timer // when the quarantines of servers end
+	closed bool
 }
 
 // Believed is how long an identity is believed, from when the server was asked for it. A
@@ -90,7 +94,7 @@ type Server struct {
 func NewGuard(clk clock.Clock, period time.Duration, drift clock.Drift, nodes int, log *asynclog.Log, onReplaced func(node int, addr string)) *Guard {
 	return &Guard{
 		clock: clk, period: period, drift: drift, log: log, onReplaced: onReplaced,
-		nodes: make([][]*Server, nodes), known: make([]bool, nodes),
+		nodes: make([][]*Server, nodes), known: make([]bool, nodes), ends: map[*Server]clock.Timer{},
 	}
 }
 
@@ -144,7 +148,7 @@ func (s *Server) Met(now Info, sent, read time.Time) (only bool, write string) {
 	}
 	s.heed(before.record, replaced, sent, heard)
 	if until := s.quarantine(); g.On() && (!known || replaced || until.After(was)) && read.Before(until) {
-		g.log.Warn("node quarantined", "node", s.name, "until", until, "because", s.why(read))
+		s.beginQuarantine(read, until)
 	}
 	g.findDuplicate(s)
 	return s.duplicateOf == nil, s.wanted(sent)
@@ -222,47 +226,6 @@ func (s *Server) eligibility(sent time.Time) error {
 	return nil
 }
 
-// quarantine returns the time until which votes do not count. The caller holds mu.
-func (s *Server) quarantine() time.Time {
-	began := s.started
-	if s.changed.After(began) {
-		began = s.changed
-	}
-	return began.Add(s.guard.span())
-}
-
-// span returns how long a quarantine lasts.
-func (g *Guard) span() time.Duration { return clock.Sum(g.period, g.drift.Of(g.period)) }
-
-// why returns the reason for a quarantine. The caller holds mu.
-func (s *Server) why(now time.Time) string {
-	began, what := s.started.Add(-granularity), "restarted"
-	// A server that was met as a new one soon after it started, and was never a replica, is the
-	// same server as before.
-	if s.changed.After(s.started) && (s.promoted || s.changed.Sub(s.started) > s.guard.period) {
-		began, what = s.changed, "another server took over"
-	}
-	return fmt.Sprintf("%s %v ago", what, max(now.Sub(began), 0).Round(100*time.Millisecond))
-}
-
-// NextEnd returns when the next quarantine ends; zero if there is none.
-func (g *Guard) NextEnd() (next time.Time) {
-	if !g.On() {
-		return next
-	}
-	now := g.clock.Now()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, servers := range g.nodes {
-		for _, s := range servers {
-			if until := s.quarantine(); s.known && now.Before(until) && (next.IsZero() || until.Before(next)) {
-				next = until
-			}
-		}
-	}
-	return next
-}
-
 // Status is a server as Redlock.Nodes reports it; see redlock.ServerStatus.
 type Status struct {
 	Addr       string
@@ -295,13 +258,3 @@ func (g *Guard) Status(node int, now time.Time) (all []Status) {
 }
 
 var errReplica = errors.New("is a replica")
-
-// quarantined is the reason why a vote does not count yet.
-type quarantined struct {
-	left time.Duration
-	why  string
-}
-
-func (e quarantined) Error() string {
-	return fmt.Sprintf("quarantined for %v: %s", max(e.left.Round(100*time.Millisecond), 100*time.Millisecond), e.why)
-}

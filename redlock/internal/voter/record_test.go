@@ -103,7 +103,7 @@ func TestGuardHeedsDates(t *testing.T) {
 		{"the same, and somebody has dated it", "run:id", "run:id 0", time.Second, false, "run:id 999000", time.Second, false, false},
 		{"the same, and the date is known", "run:id", "run:id 999000", time.Second, false, "run:id 999000", -1, false, false},
 	} {
-		g := NewGuard(nil, time.Minute, clock.DefaultDrift, 1, asynclog.New(nil), nil)
+		g := NewGuard(clock.System(), time.Minute, clock.DefaultDrift, 1, asynclog.New(nil), nil)
 		s := g.Server(0, "node", "addr")
 		sent := start
 		read := sent.Add(took)
@@ -131,7 +131,7 @@ func TestGuardHeedsDates(t *testing.T) {
 func TestGuardWitnessesAgreeOnADate(t *testing.T) {
 	start := time.Now()
 	var record string
-	g := NewGuard(nil, time.Minute, clock.DefaultDrift, 2, asynclog.New(nil), nil)
+	g := NewGuard(clock.System(), time.Minute, clock.DefaultDrift, 2, asynclog.New(nil), nil)
 	first, second := g.Server(0, "first", "addr"), g.Server(1, "second", "addr")
 	written, last := 0, start
 	look := func(s *Server, after time.Duration) {

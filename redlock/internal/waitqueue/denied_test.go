@@ -42,7 +42,7 @@ func TestAcquireLogsANodeThatDeniesTheQueue(t *testing.T) {
 		_, err := r.Acquire(c, key, time.Minute)
 		require.ErrorIs(b, err, redlock.ErrHeld)
 		b.Settle()
-		assert.Equal(b, 3, strings.Count(out.String(), `waiting by looking" node=`), out.String())
+		assert.Equal(b, 3, strings.Count(out.String(), `waiting by looking" event=queue_denied node=`), out.String())
 		assert.Equal(b, 3, strings.Count(out.String(), `:6379 error="NOPERM`), out.String())
 	})
 }

@@ -315,7 +315,7 @@ func (s *Subscriber) Denied(node int, err error) {
 	}
 	s.mu.Unlock()
 	if !reported {
-		s.Log.Warn("node does not let us queue, waiting by looking", "node", s.Nodes[node].Addr, "error", errs.Scrub(err, "").Error())
+		s.Log.Warn("queue_denied", "node does not let us queue, waiting by looking", "node", s.Nodes[node].Addr, "error", errs.Scrub(err, "").Error())
 	}
 }
 

@@ -1,0 +1,275 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/redlock/clock"
+	"github.com/quorumlock/redlock/quorum"
+	"github.com/quorumlock/redlock/redlock/internal/asynclog"
+	"github.com/quorumlock/redlock/redlock/internal/conn"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
+	"github.com/quorumlock/redlock/redlock/internal/voter"
+)
+
+// backlog is how many votes and renewals may wait for a slow Observer one by one. Further ones of
+// the same kind are merged. So nothing is lost, and the memory is bounded by some megabytes.
+const backlog = 1 << 14
+
+// reporter tells Config.Observer what happens. A nil *reporter tells nobody.
+type reporter struct {
+	observer Observer
+	clock    clock.Clock
+	nodes    []*conn.Node
+	log      *asynclog.Log
+	events   *asynclog.Queue[event] // from the goroutines that must not wait for the Observer
+
+	mu       sync.Mutex
+	votes    map[NodeVote]*NodeVote      // merged; the keys have Node, Op and Vote alone
+	renewals map[string]*OperationResult // merged, by Cause
+}
+
+// event is a vote, a renewal, or another call of the Observer.
+type event struct {
+	vote    quorum.Voted[protocol.Operation]
+	renewal *renewal
+	call    func(Observer)
+}
+
+type renewal struct {
+	ctx    context.Context
+	result OperationResult
+}
+
+func newReporter(cfg Config, nodes []*conn.Node, log *asynclog.Log) *reporter {
+	if cfg.Observer == nil {
+		return nil
+	}
+	t := &reporter{observer: cfg.Observer, clock: cfg.Clock, nodes: nodes, log: log}
+	t.events = asynclog.NewQueue(backlog, t.pass)
+	return t
+}
+
+// call calls the Observer, and survives its panic.
+func (t *reporter) call(f func(Observer)) {
+	if panicked := asynclog.Survive(func() { f(t.observer) }); panicked != nil {
+		t.log.Warn("observer_panicked", "observer panicked", "error", fmt.Sprint(panicked))
+	}
+}
+
+// pass tells the Observer of an event. The queue calls it.
+func (t *reporter) pass(e event) {
+	switch {
+	case e.call != nil:
+		t.call(e.call)
+	case e.renewal != nil:
+		t.call(func(o Observer) { o.OperationEnded(e.renewal.ctx, e.renewal.result) })
+	default:
+		op := e.vote.Round.Op()
+		ctx := op.Context
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		t.call(func(o Observer) { o.NodeVoted(ctx, t.nodeVote(e.vote)) })
+	}
+}
+
+func (t *reporter) nodeVote(v quorum.Voted[protocol.Operation]) NodeVote {
+	op := v.Round.Op()
+	vote := NodeVote{
+		Node: v.Node, Addr: t.nodes[v.Node].Addr, Op: op.Kind.String(), Key: op.Key,
+		Vote: v.Vote, Latency: v.Latency, Err: v.Err, Count: 1,
+	}
+	if v.Vote != quorum.Granted {
+		vote.Err = nodeErr(v.Err, v.Latency, v.Round.Within())
+	}
+	return vote
+}
+
+// voted takes a vote from a lane.
+func (t *reporter) voted(v quorum.Voted[protocol.Operation]) {
+	if t.events.Offer(event{vote: v}) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	vote := t.nodeVote(v)
+	kind := NodeVote{Node: vote.Node, Op: vote.Op, Vote: vote.Vote}
+	t.passMerged()
+	if merged := t.votes[kind]; merged != nil {
+		vote.Latency += merged.Latency
+		vote.Count += merged.Count
+	}
+	vote.Key = ""
+	t.votes[kind] = &vote
+}
+
+// renewed takes the result of a renewal.
+func (t *reporter) renewed(l *Lock, round *quorum.Round[protocol.Operation], ttl, left time.Duration, err error) {
+	if t == nil {
+		return
+	}
+	o := t.observe(l.values, OpRenew, l.key, ttl, round.Start())
+	o.decided(round)
+	result := OperationResult{
+		Operation: o.op, Elapsed: round.Decided().Sub(round.Start()), Rounds: 1, Left: left, Err: err, Count: 1,
+		traces: o.traces,
+	}
+	if t.events.Offer(event{renewal: &renewal{l.values, result}}) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	cause := Cause(result.Err)
+	t.passMerged()
+	if merged := t.renewals[cause]; merged != nil {
+		result.Elapsed += merged.Elapsed
+		result.Left += merged.Left
+		result.Rounds += merged.Rounds
+		result.Count += merged.Count
+	}
+	result.Key, result.traces = "", nil
+	t.renewals[cause] = &result
+}
+
+// passMerged has the Observer told of what is merged from now on, after everything that waits. The
+// caller holds mu.
+func (t *reporter) passMerged() {
+	if t.votes != nil {
+		return
+	}
+	t.votes, t.renewals = map[NodeVote]*NodeVote{}, map[string]*OperationResult{}
+	t.events.Put(event{call: func(o Observer) {
+		t.mu.Lock()
+		votes, renewals := t.votes, t.renewals
+		t.votes, t.renewals = nil, nil
+		t.mu.Unlock()
+		for _, v := range votes {
+			v.Latency /= time.Duration(v.Count)
+			t.call(func(o Observer) { o.NodeVoted(context.Background(), *v) })
+		}
+		for _, r := range renewals {
+			r.Elapsed /= time.Duration(r.Count)
+			r.Left /= time.Duration(r.Count)
+			t.call(func(o Observer) { o.OperationEnded(context.Background(), *r) })
+		}
+	}})
+}
+
+// lockEnded takes the end of a lock, also from a caller that holds its mutexes.
+func (t *reporter) lockEnded(l *Lock, cause error) {
+	if t == nil {
+		return
+	}
+	ctx, end := l.values, l.endedBy(cause)
+	t.events.Put(event{call: func(o Observer) { o.LockEnded(ctx, end) }})
+}
+
+// released tells the Observer of the end of a lock that its holder has released.
+func (t *reporter) released(ctx context.Context, l *Lock, cause error) {
+	if t != nil {
+		end := l.endedBy(cause)
+		t.call(func(o Observer) { o.LockEnded(ctx, end) })
+	}
+}
+
+// quarantine takes the beginning or the end of a quarantine.
+func (t *reporter) quarantine(q voter.Quarantine) {
+	told := Quarantine{Node: q.Node, Addr: t.nodes[q.Node].Addr, Server: q.Addr, Until: q.Until, Why: q.Why}
+	t.events.Put(event{call: func(o Observer) {
+		if q.Over {
+			o.QuarantineEnded(told)
+		} else {
+			o.QuarantineBegan(told)
+		}
+	}})
+}
+
+// close has the Observer told of everything that happened until now.
+func (t *reporter) close() {
+	if t != nil {
+		t.events.Close(t.clock)
+	}
+}
+
+// observed is an operation of a caller, as the Observer is told of it. The zero value is one that
+// the Observer is not told of.
+//
+// While the operation is under way, observed only takes notes: Close waits for the operation, and
+// a lock for its release, so neither may wait for the Observer.
+type observed struct {
+	t      *reporter
+	ctx    context.Context
+	op     Operation
+	rounds int
+	last   []*quorum.Round[protocol.Operation] // of the rounds, the last maxTraces
+	waits  time.Time                           // since when the caller waits; zero: it does not
+	left   time.Duration                       // OperationResult.Left
+}
+
+// maxTraces bounds how many rounds of a long wait are kept for OperationResult.Traces.
+const maxTraces = 32
+
+// observe returns an operation that began at start, or now if start is zero.
+func (t *reporter) observe(ctx context.Context, op, key string, ttl time.Duration, start time.Time) observed {
+	if t == nil {
+		return observed{}
+	}
+	if start.IsZero() {
+		start = t.clock.Now()
+	}
+	return observed{t: t, ctx: ctx, op: Operation{Op: op, Key: key, TTL: ttl, Start: start}}
+}
+
+// acquire tells the Observer that an acquisition begins.
+func (t *reporter) acquire(ctx context.Context, key string, ttl time.Duration) observed {
+	if t == nil {
+		return observed{}
+	}
+	o := t.observe(ctx, OpAcquire, key, ttl, time.Time{})
+	t.call(func(observer Observer) {
+		if returned := observer.AcquireBegan(ctx, o.op); returned != nil {
+			o.ctx = returned
+		}
+	})
+	return o
+}
+
+// decided notes a round that was decided.
+func (o *observed) decided(round *quorum.Round[protocol.Operation]) {
+	if o.t == nil {
+		return
+	}
+	o.rounds++
+	if len(o.last) == maxTraces {
+		o.last = append(o.last[:0], o.last[1:]...)
+	}
+	o.last = append(o.last, round)
+}
+
+// ended tells the Observer that the operation has ended. It must not be called between enter and
+// operations.Done.
+func (o *observed) ended(err error) {
+	if o.t == nil {
+		return
+	}
+	now := o.t.clock.Now()
+	result := OperationResult{
+		Operation: o.op, Elapsed: now.Sub(o.op.Start), Rounds: o.rounds, Left: o.left, Err: err, Count: 1,
+		traces: o.traces,
+	}
+	if !o.waits.IsZero() {
+		result.Waited = now.Sub(o.waits)
+	}
+	o.t.call(func(observer Observer) { observer.OperationEnded(o.ctx, result) })
+}
+
+func (o *observed) traces() []Trace {
+	traces := make([]Trace, len(o.last))
+	for i, round := range o.last {
+		traces[i] = traceOf(o.t.nodes, round)
+	}
+	return traces
+}

@@ -1,0 +1,196 @@
+package redlock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quorumlock/redlock/quorum"
+)
+
+// Observer is told what a Redlock does, for metrics and traces. Package redlockotel has one for
+// OpenTelemetry. An Observer gets no value and no handle of a lock, and no password. It is not told
+// of nested locks (Config.Reentrant), and not of calls that fail because of an argument, or because
+// their context had ended before.
+//
+// AcquireBegan and OperationEnded are called on the goroutine of the operation's caller and with its
+// context, and so is LockEnded when the holder releases the lock. The goroutines that end and renew
+// all locks, and carry the votes, must not wait for an Observer. What they find, it is told on a
+// goroutine of its own, one call at a time, in order, and with the context that the operation or the
+// lock was asked for with. Nothing is dropped, however slow the Observer is: if 16,384 calls wait,
+// further votes and renewals of one kind are merged into one call; see Count.
+//
+// An Observer cannot break a lock:
+//
+//   - If it panics, that call ends, and Config.Logger gets a warning, "observer panicked".
+//   - If it blocks on a caller's goroutine, it holds up that caller alone. No mutex is held meanwhile,
+//     and Close does not wait. All locks end and are renewed on time. A Release or Extend is over
+//     before the Observer is told of it. A lock that expires before the Observer lets its caller go on
+//     is not returned: the acquisition fails with ErrExpired, and LockEnded follows its
+//     OperationEnded.
+//   - If it blocks on its own goroutine, no caller and no lock waits for it, and Close does for a
+//     second at the most.
+//
+// Many goroutines may call the methods at the same time. An Observer must not ask the nodes itself,
+// because it would be told of that. Methods may be added to the interface: embed NoObserver, so that
+// an implementation goes on to compile.
+type Observer interface {
+	// AcquireBegan reports that Acquire, TryAcquire or Do asks for a lock. The context that it returns
+	// is used for the acquisition's OperationEnded, and for nothing else: a span belongs there. If it
+	// is nil, ctx is used.
+	AcquireBegan(ctx context.Context, op Operation) context.Context
+
+	// OperationEnded reports that an operation has ended and, if it has a caller, is about to return
+	// to it.
+	OperationEnded(ctx context.Context, result OperationResult)
+
+	// LockEnded reports that a lock has ended, once for each lock that an operation has acquired.
+	LockEnded(ctx context.Context, end LockEnd)
+
+	// NodeVoted reports a node's vote in a round, also one that came after the decision. It is called
+	// at most once for each node of each round: when the node has answered, or when it is certain that
+	// it did not in time. It is not called for a node that was not asked because the round was decided
+	// before.
+	NodeVoted(ctx context.Context, vote NodeVote)
+
+	// QuarantineBegan reports that the votes of a server do not count until a time (Config.RestartGuard),
+	// or until a later time than was reported before.
+	QuarantineBegan(q Quarantine)
+
+	// QuarantineEnded reports that this time has come.
+	QuarantineEnded(q Quarantine)
+}
+
+// The operations that an Observer is told of.
+const (
+	OpAcquire = "acquire" // Acquire, TryAcquire or Do, until there is a lock or an error
+	OpResume  = "resume"  // Resume
+	OpExtend  = "extend"  // Extend
+	OpRenew   = "renew"   // an extension by KeepAlive or Do, which has no caller
+	OpRelease = "release" // Release or ReleaseAfter, also that of Do
+)
+
+// Operation is an operation that an Observer is told of.
+type Operation struct {
+	Op    string        // OpAcquire, OpResume, OpExtend, OpRenew or OpRelease
+	Key   string        // without Config.KeyPrefix
+	TTL   time.Duration // as asked for; 0 for a release
+	Start time.Time     // when it began, by the Redlock's clock
+}
+
+// OperationResult is the result of an operation.
+type OperationResult struct {
+	Operation
+	Elapsed time.Duration // from Start until the operation ended
+	// Waited is the part of Elapsed after an acquisition found that it had to wait, because the key was
+	// taken or there was no quorum. It is 0 if it did not have to.
+	Waited time.Duration
+	Rounds int // the number of rounds that were decided
+	// Left is the validity that was left when an OpExtend or OpRenew was decided, before the extension
+	// was applied. A renewal that is on time has about two thirds of the ttl.
+	Left time.Duration
+	Err  error // as the caller gets it; nil if the operation succeeded. Cause makes a word of it
+	// Count is 1, or for an OpRenew more: the Observer was so slow that renewals with the same Cause
+	// were merged. Elapsed and Left are then means, Rounds is the sum, and Key is "".
+	Count int
+
+	traces func() []Trace // nil: none
+}
+
+// Traces describes the rounds of the operation, and each node's vote as far as it is known by now. Of
+// a long wait, these are the last 32 rounds. It may be called until OperationEnded returns.
+func (r OperationResult) Traces() []Trace {
+	if r.traces == nil {
+		return nil
+	}
+	return r.traces()
+}
+
+// LockEnd reports the end of a lock.
+type LockEnd struct {
+	Key  string
+	Held time.Duration // since the acquisition, by the Redlock's clock
+	// Cause is ErrReleased, ErrDetached or ErrClosed if the holder ended the lock. It is ErrExpired or
+	// ErrNotHeld if the lock was lost, also if only its Release found that.
+	Cause error
+}
+
+// Lost reports whether the lock was lost, so that the holder may have worked unprotected.
+func (e LockEnd) Lost() bool { return e.Cause == ErrExpired || e.Cause == ErrNotHeld }
+
+// NodeVote is one node's vote in one round.
+type NodeVote struct {
+	Node    int           // the node's place in the list of New or Open, from 0
+	Addr    string        // the node's address, as in errors
+	Op      string        // the round's operation, as Trace.Op
+	Key     string        // without Config.KeyPrefix
+	Vote    quorum.Vote   // Granted, Refused or Failed
+	Latency time.Duration // from before the round's first byte was sent until the vote was read
+	Err     error         // why the node refused or failed; nil for a grant
+	// Count is 1, or more: the Observer was so slow that votes of the node, with the same Op and Vote,
+	// were merged. Latency is then their mean, Err that of the last, and Key is "".
+	Count int
+}
+
+// Quarantine is a time in which the votes of a server do not count.
+type Quarantine struct {
+	Node   int       // the node's place in the list of New or Open, from 0
+	Addr   string    // the node's address, as in errors
+	Server string    // the server's address; behind a Cluster a node has several servers
+	Until  time.Time // by the Redlock's clock
+	Why    string    // "restarted 1.2s ago", or "another server took over 1.2s ago"
+}
+
+// NoObserver is an Observer that does nothing, for embedding.
+type NoObserver struct{}
+
+func (NoObserver) AcquireBegan(ctx context.Context, _ Operation) context.Context { return ctx }
+func (NoObserver) OperationEnded(context.Context, OperationResult)               {}
+func (NoObserver) LockEnded(context.Context, LockEnd)                            {}
+func (NoObserver) NodeVoted(context.Context, NodeVote)                           {}
+func (NoObserver) QuarantineBegan(Quarantine)                                    {}
+func (NoObserver) QuarantineEnded(Quarantine)                                    {}
+
+// Cause returns a word for the reason of an error of this package, as a label for metrics and logs:
+//
+//   - "held", "no_quorum", "expired", "not_held", "released", "detached", "closed", "reentrant" and
+//     "duplicate_node" for the error of that name
+//   - "timeout" and "canceled" if a context ended and none of these was certain
+//   - "error" for any other error, and "" for nil
+func Cause(err error) string {
+	if err == nil {
+		return ""
+	}
+	var failed *QuorumError
+	if errors.As(err, &failed) {
+		err = cmp.Or(failed.Reason, failed.Cause) // not those of its nodes
+	}
+	for _, c := range causes {
+		if errors.Is(err, c.err) {
+			return c.word
+		}
+	}
+	if failed != nil && failed.Reason == nil {
+		return "canceled" // with a cause of the caller's own
+	}
+	return "error"
+}
+
+// causes has the certain reasons first: an acquisition whose context ended may match both.
+var causes = []struct {
+	err  error
+	word string
+}{
+	{ErrHeld, "held"},
+	{ErrNoQuorum, "no_quorum"},
+	{ErrExpired, "expired"},
+	{ErrNotHeld, "not_held"},
+	{ErrReleased, "released"},
+	{ErrDetached, "detached"},
+	{ErrClosed, "closed"},
+	{ErrReentrant, "reentrant"},
+	{ErrDuplicateNode, "duplicate_node"},
+	{context.DeadlineExceeded, "timeout"},
+	{context.Canceled, "canceled"},
+}
