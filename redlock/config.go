@@ -35,8 +35,8 @@ type Config struct {
 	Drift clock.Drift
 
 	// KeyPrefix is put in front of every key on the nodes. The keys of the API and in errors are
-	// without it. A key with its prefix must not end with redlock:server, or begin with
-	// redlock:fence:, redlock:queue:, redlock:queued: or redlock:guard:, because this library keeps
+	// without it. A key with its prefix must not end with redlock:server or
+	// redlock:health, or begin with redlock:fence:, redlock:queue:, redlock:queued: or redlock:guard:, because this library keeps
 	// keys of its own under these names.
 	//
 	// Defaults to none.
@@ -279,8 +279,8 @@ func (c Config) checkKey(key string) error {
 	case key == "":
 		return errors.New("redlock: key is empty")
 	case protocol.Reserved(c.KeyPrefix + key):
-		return fmt.Errorf("redlock: key %q is reserved: behind Config.KeyPrefix it is one of …%s, %s…, %s…, %s… and %s…, which this library keeps for itself",
-			errs.Short(key), protocol.RecordKey, slot.FencePrefix, slot.QueuePrefix, slot.FlagPrefix, slot.GuardPrefix)
+		return fmt.Errorf("redlock: key %q is reserved: behind Config.KeyPrefix it is one of …%s, …%s, %s…, %s…, %s… and %s…, which this library keeps for itself",
+			errs.Short(key), protocol.RecordKey, protocol.HealthKey, slot.FencePrefix, slot.QueuePrefix, slot.FlagPrefix, slot.GuardPrefix)
 	}
 	return nil
 }

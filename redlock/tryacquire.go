@@ -189,8 +189,13 @@ func (r *Redlock) ask(ctx context.Context, spec quorum.Spec[protocol.Operation],
 		round.Wait(ctx)
 		return round
 	}
-	all := make(chan struct{})
-	spec.Heard = func(*quorum.Round[protocol.Operation]) { close(all) }
+	all, heard := make(chan struct{}), spec.Heard
+	spec.Heard = func(round *quorum.Round[protocol.Operation]) {
+		close(all)
+		if heard != nil {
+			heard(round)
+		}
+	}
 	round := r.start(spec)
 	round.Wait(ctx)
 	left := clock.Validity(ttl, r.cfg.Clock.Now().Sub(round.Start()), r.cfg.Drift)

@@ -53,9 +53,11 @@ func answer(c *call, cmd *wireCmd, batchErr, ineligible, denial error) (ok bool)
 			return false
 		}
 	}
-	if errors.Is(err, redis.Nil) && cmd.Err() != nil && op.Kind.Takes() {
-		cast(c, protocol.DecodeNil(ineligible))
-		return true
+	if errors.Is(err, redis.Nil) && cmd.Err() != nil {
+		if r, ok := op.DecodeNil(ineligible); ok {
+			cast(c, r)
+			return true
+		}
 	}
 	shown := errs.Scrub(err, op.Value)
 	switch {

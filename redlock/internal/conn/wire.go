@@ -93,6 +93,9 @@ func (w *wireCmd) fill(c *protocol.Operation, sharded bool, clk clock.Clock) {
 	if w.text != nil {
 		w.text.SetVal(0)
 		a[1], a[2], a[3], a[4], a[5] = c.NodeKey, &w.value, "nx", "px", c.TTL
+		if c.Kind == protocol.Health {
+			a[3] = "xx"
+		}
 		return
 	}
 	w.number.SetVal(nil)
@@ -246,7 +249,7 @@ func (w *wire) command(c *protocol.Operation) *wireCmd {
 		if queued {
 			return w.script(&w.enqueues, formEnqueue)
 		}
-	case protocol.Acquire, protocol.TopUp:
+	case protocol.Acquire, protocol.TopUp, protocol.Health:
 		switch {
 		case queued && fenced:
 			return w.script(&w.tries, formTryFence)

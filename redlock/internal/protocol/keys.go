@@ -9,18 +9,21 @@ import (
 // RecordKey, after Config.KeyPrefix, is the key of a node's identity record. See package voter.
 const RecordKey = "redlock:server"
 
+// HealthKey, after Config.KeyPrefix, is a key that never exists; see Health.
+const HealthKey = "redlock:health"
+
 // Reserved reports whether a lock's key on the nodes could be a key that a client keeps for
 // another purpose, whatever that client's Config.KeyPrefix is. The keys of fences, queues,
 // flags and guards' tokens begin with a prefix of their own. The key of an identity record
 // begins with a client's KeyPrefix, which can be any text. So any key that ends in RecordKey
-// may be the record of a client whose KeyPrefix is the rest.
+// may be the record of a client whose KeyPrefix is the rest. The same holds for HealthKey.
 func Reserved(nodeKey string) bool {
 	for _, prefix := range [...]string{slot.FencePrefix, slot.QueuePrefix, slot.FlagPrefix, slot.GuardPrefix} {
 		if strings.HasPrefix(nodeKey, prefix) {
 			return true
 		}
 	}
-	return strings.HasSuffix(nodeKey, RecordKey)
+	return strings.HasSuffix(nodeKey, RecordKey) || strings.HasSuffix(nodeKey, HealthKey)
 }
 
 // Queue holds the names under which each node keeps the waiters for a key. The names are in

@@ -39,11 +39,14 @@ const (
 	Inspect
 	// Retain leaves the client's key taken until a time (retain.lua).
 	Retain
+	// Health asks whether a node would take a key now: SET XX of HealthKey, which nobody has. Unlike
+	// a read, it fails on a replica, and on a master that is out of memory or cannot save.
+	Health
 )
 
 // String returns the name of the operation in errors and traces.
 func (k Kind) String() string {
-	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect", "release after"}[k]
+	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect", "release after", "health"}[k]
 }
 
 // Takes reports whether the operation takes the key.

@@ -54,12 +54,18 @@ func DecodeSet(reply string, ineligible error) (r Reply, ok bool) {
 	return vote(ineligible), true
 }
 
-// DecodeNil decodes the nil that SET replies if the key exists.
-func DecodeNil(ineligible error) Reply {
-	if ineligible != nil {
-		return failed(ineligible)
+// DecodeNil decodes the nil that SET NX replies if the key exists, and SET XX if it does not. It
+// reports false for an operation to which nil is no answer.
+func (o *Operation) DecodeNil(ineligible error) (r Reply, ok bool) {
+	switch {
+	case o.Kind == Health:
+		return vote(ineligible), true
+	case !o.Kind.Takes():
+		return r, false
+	case ineligible != nil:
+		return failed(ineligible), true
 	}
-	return refused(0, ErrHeld)
+	return refused(0, ErrHeld), true
 }
 
 // Decode decodes a script's reply to an operation. It reports false for a reply that is no
