@@ -17,7 +17,7 @@ type Group[T any] struct {
 	lanes   []*lane[T]
 	waiters sync.Pool // of *waiter[T]
 	counts  []counts
-	onVote  func(Voted[T]) // nil: nobody listens
+	onVotes func([]Voted[T]) // nil: nobody listens
 	cancel  context.CancelFunc
 
 	// running has no derived context, because a lane that ends must not end the others.
@@ -31,6 +31,7 @@ func NewGroup[T any](transports []Transport[T], clk clock.Clock, timeout time.Du
 	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel, counts: make([]counts, len(transports))}
 	for _, transport := range transports {
 		l := newLane(transport, clk, timeout)
+		l.group = g
 		g.lanes = append(g.lanes, l)
 		g.running.Go(func() error {
 			l.run(ctx)

@@ -49,6 +49,7 @@ type Transport[T any] interface {
 // under way. Calls that arrive meanwhile share the next batch. Since there is one stream, a
 // release can never overtake its own acquisition.
 type lane[T any] struct {
+	group     *Group[T]
 	transport Transport[T]
 	clock     clock.Clock
 	timeout   time.Duration // a node that leaves a batch unanswered for that long hangs
@@ -75,6 +76,7 @@ type lane[T any] struct {
 	// The fields below are used by the lane's goroutine alone.
 	live        []*Call[T] // calls of batch that are still wanted
 	undelivered []*Call[T] // pending deliveries: kept calls whose result is indeterminate
+	votes       []Voted[T] // of the batch, for OnVotes
 	retry       time.Duration
 	last        bool // batch was picked while the lane was closing
 }

@@ -129,7 +129,7 @@ func (r *Round[T]) stop(left bool) {
 		switch c := &r.calls[i]; {
 		case !left && !c.counted:
 			r.count(c, Failed, 0, ErrNoAnswer)
-			c.record(Failed, c.err, now)
+			c.record(Failed, c.err, now, nil)
 		case !left:
 		default:
 			r.count(c, Pending, 0, ErrAbandoned)

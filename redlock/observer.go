@@ -95,16 +95,16 @@ type OperationResult struct {
 	// were merged. Elapsed and Left are then means, Rounds is the sum, and Key is "".
 	Count int
 
-	traces func() []Trace // nil: none
+	of *observed // nil: nothing is known of the rounds
 }
 
 // Traces describes the rounds of the operation, and each node's vote as far as it is known by now. Of
 // a long wait, these are the last 32 rounds. It may be called until OperationEnded returns.
 func (r OperationResult) Traces() []Trace {
-	if r.traces == nil {
+	if r.of == nil {
 		return nil
 	}
-	return r.traces()
+	return r.of.traces()
 }
 
 // LockEnd reports the end of a lock.

@@ -139,7 +139,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	}
 	r.group = quorum.NewGroup(transports, cfg.Clock, cfg.NodeTimeout)
 	if r.reporter = newReporter(cfg, r.nodes, r.log); r.reporter != nil {
-		r.group.OnVote(r.reporter.voted)
+		r.group.OnVotes(r.reporter.voted)
 		r.guard.OnQuarantine(r.reporter.quarantine)
 	}
 	for i, n := range r.nodes {
@@ -234,8 +234,8 @@ func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[prot
 // submit is start for a caller that holds mutexes of a Lock: the round makes no callback before
 // Arm.
 func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
-	spec.Timed = r.cfg.Trace != nil || r.reporter != nil
 	if r.cfg.Trace != nil {
+		spec.Timed = true
 		done := spec.Done
 		spec.Done = func(round *quorum.Round[protocol.Operation]) {
 			if done != nil {
