@@ -159,7 +159,9 @@ func (c *Call[T]) settle(now time.Time, batch *[]Voted[T]) (indeterminate, undel
 			c.lost, c.err = true, ErrNoAnswer // the Transport left it without an answer
 		}
 		c.state = queued
-		c.record(Failed, c.err, now, batch)
+		if c.counted || now.Sub(r.start) >= r.spec.Within { // otherwise a repetition may still count
+			c.record(Failed, c.err, now, batch)
+		}
 		r.unlock()
 		return true, true, false
 	}

@@ -48,7 +48,9 @@ func (l *lane[T]) run(ctx context.Context) {
 		began := l.clock.Now()
 		if l.claim(began) {
 			many = len(l.live) > 1
+			l.began.Store(int64(began.Sub(l.group.made)) + 1)
 			l.transport.Carry(ctx, l.live)
+			l.began.Store(0)
 			busy = l.clock.Now()
 			hung = busy.Sub(began) >= l.timeout
 			if !running {

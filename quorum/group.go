@@ -14,6 +14,7 @@ import (
 type Group[T any] struct {
 	clock   clock.Clock
 	timeout time.Duration
+	made    time.Time
 	lanes   []*lane[T]
 	waiters sync.Pool // of *waiter[T]
 	counts  []counts
@@ -28,7 +29,7 @@ type Group[T any] struct {
 // vote, unless its Spec says otherwise. The lanes run until Close.
 func NewGroup[T any](transports []Transport[T], clk clock.Clock, timeout time.Duration) *Group[T] {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel, counts: make([]counts, len(transports))}
+	g := &Group[T]{clock: clk, timeout: timeout, made: clk.Now(), cancel: cancel, counts: make([]counts, len(transports))}
 	for _, transport := range transports {
 		l := newLane(transport, clk, timeout)
 		l.group = g

@@ -147,6 +147,9 @@ func (r *Round[T]) drop(err error) {
 	for i := range r.calls {
 		if c := &r.calls[i]; c.state == queued {
 			r.count(c, Failed, 0, err)
+			if now := r.group.clock.Now(); r.group.lanes[c.node].hangs(now) {
+				c.record(Failed, ErrNoAnswer, now, nil) // it would not have voted
+			}
 			c.end(Failed)
 		}
 	}

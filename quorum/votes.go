@@ -6,7 +6,8 @@ import (
 )
 
 // Votes counts the votes of one node, in rounds of all kinds. It does not count calls that were
-// never sent because their round was decided before, or because the group was closed.
+// never sent because the group was closed, or because their round was decided before. In the latter
+// case it counts a failure if the node hung, as it would not have voted.
 type Votes struct {
 	Granted, Refused, Failed int64
 

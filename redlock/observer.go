@@ -51,7 +51,7 @@ type Observer interface {
 	// NodeVoted reports a node's vote in a round, also one that came after the decision. It is called
 	// at most once for each node of each round: when the node has answered, or when it is certain that
 	// it did not in time. It is not called for a node that was not asked because the round was decided
-	// before.
+	// before, unless the node had been silent for NodeTimeout by then.
 	NodeVoted(ctx context.Context, vote NodeVote)
 
 	// QuarantineBegan reports that the votes of a server do not count until a time (Config.RestartGuard),
