@@ -58,7 +58,7 @@ type Observer interface {
 	// or until a later time than was reported before.
 	QuarantineBegan(q Quarantine)
 
-	// QuarantineEnded reports that this time has come.
+	// QuarantineEnded reports that this time has come, or that the Redlock was closed before.
 	QuarantineEnded(q Quarantine)
 }
 

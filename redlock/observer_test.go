@@ -347,6 +347,15 @@ func TestObserverHearsOfQuarantines(t *testing.T) {
 		b.Settle()
 		assert.Equal(b, []string{"quarantine: 1 over after 0s"}, n.told())
 		assert.Zero(b, b.Redlock.Stats().Nodes[1].QuarantinedUntil)
+
+		require.NoError(b, b.Masters.Master(2).RestartEmpty())
+		b.Cycle(b.Redlock)
+		time.Sleep(time.Second)
+		n.told()
+		require.NoError(b, b.Redlock.Close())
+		assert.Equal(b, []string{"quarantine: 2 over after -10.102s"}, n.told(), "Close ends it early")
+		time.Sleep(time.Hour)
+		assert.Empty(b, n.told())
 	})
 }
 

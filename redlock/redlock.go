@@ -132,7 +132,6 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r.waits = waitqueue.New(waitqueue.Config{Nodes: len(r.nodes), NodeTimeout: cfg.NodeTimeout, Random: r.random.below})
 	transports := make([]quorum.Transport[protocol.Operation], len(r.nodes))
 	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.subscriber.Renew)
-	r.closers = append(r.closers, r.guard.Close)
 	for i, n := range r.nodes {
 		n.Identify(func(addr string) *voter.Server { return r.guard.Server(i, n.Addr, addr) })
 		transports[i] = n
@@ -193,6 +192,7 @@ func (r *Redlock) Close() error {
 	}
 	r.group.Close(r.cfg.NodeTimeout)
 	r.subscriber.Wait()
+	r.guard.Close()
 	r.reporter.close()
 	r.log.Close(r.cfg.Clock)
 
