@@ -177,8 +177,10 @@ type Config struct {
 
 	// Logger, if set, gets warnings of lost locks, of renewals that failed, of waits that find no
 	// quorum, and of nodes that are quarantined, that are one server, or that do not let the client
-	// queue. It never gets a value. It is called on the same goroutine as Trace, under the same
-	// terms.
+	// queue. Each record has an attribute "event" that names it for programs. The others are "key",
+	// "node", "server", "cause", "error", and durations: docs/observability.md lists them. No record
+	// has a value of a lock or a password. Logger is called on the same goroutine as Trace, under the
+	// same terms.
 	//
 	// Defaults to none.
 	Logger *slog.Logger

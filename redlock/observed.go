@@ -48,31 +48,34 @@ func newReporter(cfg Config, nodes []*conn.Node, log *asynclog.Log) *reporter {
 		return nil
 	}
 	t := &reporter{observer: cfg.Observer, clock: cfg.Clock, nodes: nodes, log: log}
-	t.events = asynclog.NewQueue(backlog, t.pass)
+	t.events = asynclog.NewQueue(backlog, t.pass, t.panicked)
 	return t
 }
 
 // call calls the Observer, and survives its panic.
 func (t *reporter) call(f func(Observer)) {
 	if panicked := asynclog.Survive(func() { f(t.observer) }); panicked != nil {
-		t.log.Warn("observer_panicked", "observer panicked", "error", fmt.Sprint(panicked))
+		t.panicked(panicked)
 	}
+}
+
+func (t *reporter) panicked(with any) {
+	t.log.Warn("observer_panicked", "observer panicked", "error", fmt.Sprint(with))
 }
 
 // pass tells the Observer of an event. The queue calls it.
 func (t *reporter) pass(e event) {
 	switch {
 	case e.call != nil:
-		t.call(e.call)
+		e.call(t.observer)
 	case e.renewal != nil:
-		t.call(func(o Observer) { o.OperationEnded(e.renewal.ctx, e.renewal.result) })
+		t.observer.OperationEnded(e.renewal.ctx, e.renewal.result)
 	default:
-		op := e.vote.Round.Op()
-		ctx := op.Context
+		ctx := e.vote.Round.Op().Context
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		t.call(func(o Observer) { o.NodeVoted(ctx, t.nodeVote(e.vote)) })
+		t.observer.NodeVoted(ctx, t.nodeVote(e.vote))
 	}
 }
 
@@ -88,22 +91,25 @@ func (t *reporter) nodeVote(v quorum.Voted[protocol.Operation]) NodeVote {
 	return vote
 }
 
-// voted takes a vote from a lane.
-func (t *reporter) voted(v quorum.Voted[protocol.Operation]) {
-	if t.events.Offer(event{vote: v}) {
+// voted takes votes from a lane.
+func (t *reporter) voted(votes []quorum.Voted[protocol.Operation]) {
+	taken := t.events.OfferAll(len(votes), func(i int) event { return event{vote: votes[i]} })
+	if taken == len(votes) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	vote := t.nodeVote(v)
-	kind := NodeVote{Node: vote.Node, Op: vote.Op, Vote: vote.Vote}
-	t.passMerged()
-	if merged := t.votes[kind]; merged != nil {
-		vote.Latency += merged.Latency
-		vote.Count += merged.Count
+	for _, v := range votes[taken:] {
+		vote := t.nodeVote(v)
+		kind := NodeVote{Node: vote.Node, Op: vote.Op, Vote: vote.Vote}
+		t.passMerged()
+		if merged := t.votes[kind]; merged != nil {
+			vote.Latency += merged.Latency
+			vote.Count += merged.Count
+		}
+		vote.Key = ""
+		t.votes[kind] = &vote
 	}
-	vote.Key = ""
-	t.votes[kind] = &vote
 }
 
 // renewed takes the result of a renewal.
@@ -115,7 +121,7 @@ func (t *reporter) renewed(l *Lock, round *quorum.Round[protocol.Operation], ttl
 	o.decided(round)
 	result := OperationResult{
 		Operation: o.op, Elapsed: round.Decided().Sub(round.Start()), Rounds: 1, Left: left, Err: err, Count: 1,
-		traces: o.traces,
+		of: o,
 	}
 	if t.events.Offer(event{renewal: &renewal{l.values, result}}) {
 		return
@@ -130,7 +136,7 @@ func (t *reporter) renewed(l *Lock, round *quorum.Round[protocol.Operation], ttl
 		result.Rounds += merged.Rounds
 		result.Count += merged.Count
 	}
-	result.Key, result.traces = "", nil
+	result.Key, result.of = "", nil
 	t.renewals[cause] = &result
 }
 
@@ -194,8 +200,8 @@ func (t *reporter) close() {
 	}
 }
 
-// observed is an operation of a caller, as the Observer is told of it. The zero value is one that
-// the Observer is not told of.
+// observed is an operation of a caller, as the Observer is told of it. A nil *observed is one that the
+// Observer is not told of.
 //
 // While the operation is under way, observed only takes notes: Close waits for the operation, and
 // a lock for its release, so neither may wait for the Observer.
@@ -204,29 +210,30 @@ type observed struct {
 	ctx    context.Context
 	op     Operation
 	rounds int
-	last   []*quorum.Round[protocol.Operation] // of the rounds, the last maxTraces
-	waits  time.Time                           // since when the caller waits; zero: it does not
-	left   time.Duration                       // OperationResult.Left
+	last   []*quorum.Round[protocol.Operation]  // of the rounds, the last maxTraces
+	first  [1]*quorum.Round[protocol.Operation] // mostly there is one: room for it in last
+	waited time.Duration                        // OperationResult.Waited
+	left   time.Duration                        // OperationResult.Left
 }
 
 // maxTraces bounds how many rounds of a long wait are kept for OperationResult.Traces.
 const maxTraces = 32
 
 // observe returns an operation that began at start, or now if start is zero.
-func (t *reporter) observe(ctx context.Context, op, key string, ttl time.Duration, start time.Time) observed {
+func (t *reporter) observe(ctx context.Context, op, key string, ttl time.Duration, start time.Time) *observed {
 	if t == nil {
-		return observed{}
+		return nil
 	}
 	if start.IsZero() {
 		start = t.clock.Now()
 	}
-	return observed{t: t, ctx: ctx, op: Operation{Op: op, Key: key, TTL: ttl, Start: start}}
+	return &observed{t: t, ctx: ctx, op: Operation{Op: op, Key: key, TTL: ttl, Start: start}}
 }
 
 // acquire tells the Observer that an acquisition begins.
-func (t *reporter) acquire(ctx context.Context, key string, ttl time.Duration) observed {
+func (t *reporter) acquire(ctx context.Context, key string, ttl time.Duration) *observed {
 	if t == nil {
-		return observed{}
+		return nil
 	}
 	o := t.observe(ctx, OpAcquire, key, ttl, time.Time{})
 	t.call(func(observer Observer) {
@@ -239,10 +246,13 @@ func (t *reporter) acquire(ctx context.Context, key string, ttl time.Duration) o
 
 // decided notes a round that was decided.
 func (o *observed) decided(round *quorum.Round[protocol.Operation]) {
-	if o.t == nil {
+	if o == nil {
 		return
 	}
 	o.rounds++
+	if o.last == nil {
+		o.last = o.first[:0]
+	}
 	if len(o.last) == maxTraces {
 		o.last = append(o.last[:0], o.last[1:]...)
 	}
@@ -252,24 +262,28 @@ func (o *observed) decided(round *quorum.Round[protocol.Operation]) {
 // ended tells the Observer that the operation has ended. It must not be called between enter and
 // operations.Done.
 func (o *observed) ended(err error) {
-	if o.t == nil {
+	if o == nil {
 		return
 	}
-	now := o.t.clock.Now()
 	result := OperationResult{
-		Operation: o.op, Elapsed: now.Sub(o.op.Start), Rounds: o.rounds, Left: o.left, Err: err, Count: 1,
-		traces: o.traces,
-	}
-	if !o.waits.IsZero() {
-		result.Waited = now.Sub(o.waits)
+		Operation: o.op, Elapsed: o.t.clock.Now().Sub(o.op.Start), Waited: o.waited, Rounds: o.rounds, Left: o.left,
+		Err: err, Count: 1, of: o,
 	}
 	o.t.call(func(observer Observer) { observer.OperationEnded(o.ctx, result) })
 }
 
+// traces describes the rounds. A vote that has decided its round may not have been timed yet; it came
+// no later than the decision.
 func (o *observed) traces() []Trace {
 	traces := make([]Trace, len(o.last))
 	for i, round := range o.last {
-		traces[i] = traceOf(o.t.nodes, round)
+		trace := traceOf(o.t.nodes, round)
+		for n := range trace.Nodes {
+			if node := &trace.Nodes[n]; node.Latency == 0 && node.Vote != quorum.Pending {
+				node.Latency = trace.Elapsed
+			}
+		}
+		traces[i] = trace
 	}
 	return traces
 }

@@ -51,14 +51,14 @@ type Observer interface {
 	// NodeVoted reports a node's vote in a round, also one that came after the decision. It is called
 	// at most once for each node of each round: when the node has answered, or when it is certain that
 	// it did not in time. It is not called for a node that was not asked because the round was decided
-	// before.
+	// before, unless the node had been silent for NodeTimeout by then.
 	NodeVoted(ctx context.Context, vote NodeVote)
 
 	// QuarantineBegan reports that the votes of a server do not count until a time (Config.RestartGuard),
 	// or until a later time than was reported before.
 	QuarantineBegan(q Quarantine)
 
-	// QuarantineEnded reports that this time has come.
+	// QuarantineEnded reports that this time has come, or that the Redlock was closed before.
 	QuarantineEnded(q Quarantine)
 }
 
@@ -95,16 +95,16 @@ type OperationResult struct {
 	// were merged. Elapsed and Left are then means, Rounds is the sum, and Key is "".
 	Count int
 
-	traces func() []Trace // nil: none
+	of *observed // nil: nothing is known of the rounds
 }
 
 // Traces describes the rounds of the operation, and each node's vote as far as it is known by now. Of
 // a long wait, these are the last 32 rounds. It may be called until OperationEnded returns.
 func (r OperationResult) Traces() []Trace {
-	if r.traces == nil {
+	if r.of == nil {
 		return nil
 	}
-	return r.traces()
+	return r.of.traces()
 }
 
 // LockEnd reports the end of a lock.

@@ -132,14 +132,13 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r.waits = waitqueue.New(waitqueue.Config{Nodes: len(r.nodes), NodeTimeout: cfg.NodeTimeout, Random: r.random.below})
 	transports := make([]quorum.Transport[protocol.Operation], len(r.nodes))
 	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.subscriber.Renew)
-	r.closers = append(r.closers, r.guard.Close)
 	for i, n := range r.nodes {
 		n.Identify(func(addr string) *voter.Server { return r.guard.Server(i, n.Addr, addr) })
 		transports[i] = n
 	}
 	r.group = quorum.NewGroup(transports, cfg.Clock, cfg.NodeTimeout)
 	if r.reporter = newReporter(cfg, r.nodes, r.log); r.reporter != nil {
-		r.group.OnVote(r.reporter.voted)
+		r.group.OnVotes(r.reporter.voted)
 		r.guard.OnQuarantine(r.reporter.quarantine)
 	}
 	for i, n := range r.nodes {
@@ -193,6 +192,7 @@ func (r *Redlock) Close() error {
 	}
 	r.group.Close(r.cfg.NodeTimeout)
 	r.subscriber.Wait()
+	r.guard.Close()
 	r.reporter.close()
 	r.log.Close(r.cfg.Clock)
 
@@ -234,8 +234,8 @@ func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[prot
 // submit is start for a caller that holds mutexes of a Lock: the round makes no callback before
 // Arm.
 func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
-	spec.Timed = r.cfg.Trace != nil || r.reporter != nil
 	if r.cfg.Trace != nil {
+		spec.Timed = true
 		done := spec.Done
 		spec.Done = func(round *quorum.Round[protocol.Operation]) {
 			if done != nil {

@@ -152,18 +152,23 @@ func (l *Lock) endedBy(cause error) LockEnd {
 
 // beginWaiting counts the caller among those that wait.
 func (a *acquisition) beginWaiting() {
-	if a.observed.waits.IsZero() {
-		a.observed.waits = a.r.cfg.Clock.Now()
+	if a.waits.IsZero() {
+		a.waits = a.r.cfg.Clock.Now()
 		a.r.counters.waiting.Add(1)
 	}
 }
 
 // endWaiting counts the wait, if there was one.
 func (a *acquisition) endWaiting() {
-	if since := a.observed.waits; !since.IsZero() {
-		c := &a.r.counters
-		c.waiting.Add(-1)
-		c.waitCount.Add(1)
-		c.waitDuration.Add(int64(a.r.cfg.Clock.Now().Sub(since)))
+	if a.waits.IsZero() {
+		return
+	}
+	waited := a.r.cfg.Clock.Now().Sub(a.waits)
+	c := &a.r.counters
+	c.waiting.Add(-1)
+	c.waitCount.Add(1)
+	c.waitDuration.Add(int64(waited))
+	if a.observed != nil {
+		a.observed.waited = waited
 	}
 }

@@ -46,9 +46,9 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 		return nested, err
 	}
 	o := r.reporter.acquire(ctx, key, ttl)
-	a := attempt{r: r, key: key, ttl: ttl, observed: &o}
+	a := attempt{r: r, key: key, ttl: ttl, observed: o}
 	lock, err := a.run(ctx)
-	return r.acquired(&o, lock, err)
+	return r.acquired(o, lock, err)
 }
 
 func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
