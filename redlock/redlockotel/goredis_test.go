@@ -99,8 +99,8 @@ func TestGoRedisInstrumentation(t *testing.T) {
 					if s.SpanKind == trace.SpanKindClient && !s.Parent.IsValid() {
 						orphans++
 					}
-					if s.SpanContext.TraceID() == caller && s.SpanKind == trace.SpanKindClient {
-						assert.Equal(t, "get", s.Name, "a command of the library is in the caller's trace")
+					if s.SpanContext.TraceID() == caller {
+						assert.NotRegexp(t, `\b(set|eval|evalsha|info)\b`, s.Name)
 					}
 				}
 				assert.Greater(t, orphans, 20)
