@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,14 +96,14 @@ func fasterRules(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(rulesFile)
 	require.NoError(t, err)
-	minutes := regexp.MustCompile(`(\[|offset |for: )(\d+)m\b`)
-	rules := minutes.ReplaceAllStringFunc(string(text), func(found string) string {
-		parts := minutes.FindStringSubmatch(found)
-		n, err := strconv.Atoi(parts[2])
+	durations := regexp.MustCompile(`(\[|offset |for: )(\d+[smh])\b`)
+	rules := durations.ReplaceAllStringFunc(string(text), func(found string) string {
+		parts := durations.FindStringSubmatch(found)
+		d, err := time.ParseDuration(parts[2])
 		require.NoError(t, err)
-		return fmt.Sprintf("%s%dms", parts[1], (time.Duration(n) * time.Minute / faster).Milliseconds())
+		return fmt.Sprintf("%s%dms", parts[1], (d / faster).Milliseconds())
 	})
-	require.NotRegexp(t, `(\[|offset |for: )\d+[smhdwy]\b`, rules, "durations are minutes")
+	require.NotRegexp(t, `(\[|offset |for: )\d+(s|h|d|w|y|m[^s])`, rules, "durations in milliseconds")
 	const threshold = "> 30\n"
 	require.Equal(t, 1, strings.Count(rules, threshold))
 	return strings.Replace(rules, threshold, fmt.Sprintf("> %v\n", 30./faster), 1)
@@ -142,7 +141,7 @@ func (m monitor) await(t *testing.T, alerts ...string) {
 	eventually(t, strings.Join(alerts, ", "), func(ctx context.Context, c *assert.CollectT) {
 		assert.ElementsMatch(c, alerts, m.firing(ctx, c))
 	})
-	t.Logf("%v fired after %.1f s", alerts, time.Since(began).Seconds())
+	t.Logf("%v after %.1f s", alerts, time.Since(began).Seconds())
 }
 
 // fired returns the alerts that have fired since a time.
