@@ -18,6 +18,7 @@ import (
 
 	"github.com/quorumlock/redlock/internal/testenv/redisserver"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlocktest"
 )
 
 const (
@@ -111,6 +112,37 @@ func (f *fixture) alerts(name string, masters ...int) []string {
 		alerts = append(alerts, fmt.Sprint(name, " ", f.masters[i].Port()))
 	}
 	return alerts
+}
+
+// The probe fails while no majority votes, and its votes are among the metrics even if the service
+// locks nothing.
+func TestReadiness(t *testing.T) {
+	masters := redlocktest.Start(t, 3)
+	s, err := newService(masters.URLs(), ttl)
+	require.NoError(t, err)
+	defer s.locks.Close()
+	get := func(path string) *httptest.ResponseRecorder {
+		response := httptest.NewRecorder()
+		s.handler().ServeHTTP(response, httptest.NewRequest(http.MethodGet, path, nil))
+		return response
+	}
+
+	eventually(t, "/healthz", func(_ context.Context, c *assert.CollectT) {
+		assert.Equal(c, http.StatusOK, get("/healthz").Code)
+	})
+	masters.Kill(0, 1)
+	eventually(t, "/healthz", func(_ context.Context, c *assert.CollectT) {
+		response := get("/healthz")
+		assert.Equal(c, http.StatusServiceUnavailable, response.Code)
+		assert.Equal(c, "no_quorum\n", response.Body.String())
+	})
+	eventually(t, "/metrics", func(_ context.Context, c *assert.CollectT) {
+		metrics := get("/metrics").Body.String()
+		for _, m := range masters.All() {
+			_, port, _ := strings.Cut(m.Addr(), ":")
+			assert.Regexp(c, `redlock_node_votes_total{.*redlock_vote="granted",.*server_port="`+port+`"} `, metrics)
+		}
+	})
 }
 
 // Real masters fail in each way that an alert is for. The alert fires, and clears when the fault is
