@@ -2,6 +2,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/quorumlock/redlock/cmd/redlock/internal/watch"
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/masterlist"
 	"github.com/quorumlock/redlock/internal/plain"
@@ -20,6 +22,7 @@ import (
 
 type flags struct {
 	masterlist.Flags
+	watch             watch.Flag
 	json, values      bool
 	quiet, held, free bool // print nothing: the exit status is the answer
 }
@@ -54,7 +57,11 @@ The verdict:
 A key that never expires, or whose value is not a UUID, keeps other clients out
 as a lock does. Another program probably wrote it; status reports such a key.
 
---held and --free test one of these, as test(1) does. Of a split or foreign key
+--watch looks again and again, until ^C. On a terminal it shows the same text in
+place; elsewhere it prints one text after the other, or with --json one object a
+line. It goes on while too few masters can tell. It then exits with 0.
+
+--held and --free test one verdict, as test(1) does. Of a split or foreign key
 neither is true.
 
 Exit status:
@@ -70,12 +77,13 @@ Exit status:
 			if err := OneKey(cmd, args); err != nil {
 				return err
 			}
-			return exclusive(cmd.Flags())
+			return cmp.Or(exclusive(cmd.Flags()), f.watch.Check(cmd.Flags()))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, for machines")
+	f.watch.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.held, "held", false, "print nothing; the exit status is 0 if a client\nhas the lock, and 1 if none has")
 	cmd.Flags().BoolVar(&f.free, "free", false, "print nothing; the exit status is 0 if the lock\nis free, and 1 if not")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; the exit status is 0 if the lock\nis free, and 75 if not")
@@ -88,7 +96,7 @@ Exit status:
 func exclusive(set *pflag.FlagSet) error {
 	on := func(name string) bool { return set.Changed(name) && set.Lookup(name).Value.String() != "false" }
 	for _, silent := range []string{"held", "free", "quiet"} {
-		for _, other := range []string{"held", "free", "quiet", "json", "show-value"} {
+		for _, other := range []string{"held", "free", "quiet", "json", "show-value", "watch"} {
 			if other != silent && on(silent) && on(other) {
 				return cli.Usagef("--%s and --%s exclude each other: --%[1]s prints nothing, and its exit status has one meaning", silent, other)
 			}
@@ -110,6 +118,9 @@ func (f *flags) run(cmd *cobra.Command, key string) error {
 		return err
 	}
 	defer masterlist.Leave(locks)
+	if f.watch.On() {
+		return f.repeat(ctx, locks, key, out)
+	}
 	seen, err := Look(ctx, locks, key)
 	if err != nil {
 		return err
@@ -118,12 +129,33 @@ func (f *flags) run(cmd *cobra.Command, key string) error {
 	case f.quiet && (seen.Verdict() == redlock.VerdictHeld || seen.Verdict() == redlock.VerdictSplit):
 		err = &cli.ExitError{Code: cli.ExitBusy}
 	case f.quiet:
-	case f.json:
-		err = cli.PrintJSON(out, NewReport(seen, f.values))
 	default:
-		_, err = io.WriteString(out, Inspection{seen}.Show(terminal.For(out), f.values))
+		err = f.print(out, seen, terminal.For(out))
 	}
 	return errors.Join(err, conclusive(seen))
+}
+
+// repeat looks until ctx ends.
+func (f *flags) repeat(ctx context.Context, locks *redlock.Redlock, key string, out io.Writer) error {
+	look := func(ctx context.Context, w io.Writer) error {
+		seen, err := Look(ctx, locks, key)
+		if err != nil {
+			return err
+		}
+		return f.print(w, seen, terminal.For(out))
+	}
+	if f.json {
+		return f.watch.Lines(ctx, out, look)
+	}
+	return f.watch.Pictures(ctx, out, "redlock status "+key, look)
+}
+
+func (f *flags) print(w io.Writer, seen *redlock.Inspection, p terminal.Painter) error {
+	if f.json {
+		return cli.PrintJSON(w, NewReport(seen, f.values))
+	}
+	_, err := io.WriteString(w, Inspection{seen}.Show(p, f.values))
+	return err
 }
 
 func (f *flags) open(ctx context.Context) (*redlock.Redlock, error) {
@@ -204,6 +236,7 @@ func conclusive(seen *redlock.Inspection) error {
 // Report is the object of --json. It leaves out values that a master did not report, or that this
 // user may not see.
 type Report struct {
+	Time    time.Time    `json:"time"` // when the masters had answered, by this host's clock
 	Key     string       `json:"key"`
 	Verdict string       `json:"verdict"`
 	Holder  string       `json:"holder,omitempty"` // of the majority
@@ -230,7 +263,7 @@ type nodeReport struct {
 func NewReport(seen *redlock.Inspection, values bool) *Report {
 	holder, _ := seen.Holder()
 	owner, since := seen.Owner()
-	r := &Report{Key: seen.Key, Verdict: seen.Verdict().String(), Holder: holder, Owner: owner, Since: known(since), Quorum: seen.Need}
+	r := &Report{Time: time.Now().UTC(), Key: seen.Key, Verdict: seen.Verdict().String(), Holder: holder, Owner: owner, Since: known(since), Quorum: seen.Need}
 	for _, n := range seen.Nodes {
 		report := nodeReport{Addr: n.Addr, State: stateOf(n), Holder: n.Holder, Owner: n.Owner, Since: known(n.Since), Foreign: n.Foreign()}
 		switch report.State {
