@@ -16,11 +16,12 @@ import (
 )
 
 // TestSessions runs the scripts in testdata/script: sessions at a shell, with real masters.
-// SYSTEM_FILE stands for /etc/redlock/nodes there. They have one more word:
+// SYSTEM_FILE stands for /etc/redlock/nodes there. They also have these words:
 //
 //	objects FILE  each line of the file is a JSON object, and there is one at least
+//	logged FILE   each line is a record of --log-format json, as docs/command.md describes it
 func TestSessions(t *testing.T) {
-	session.Run(t, "testdata/script", session.Begin, session.Shell, session.Words{"objects": objects})
+	session.Run(t, "testdata/script", session.Begin, session.Shell, session.Words{"objects": objects, "logged": logged})
 }
 
 func init() { masterlist.SystemFile = cmp.Or(os.Getenv("SYSTEM_FILE"), "/nonexistent/redlock/nodes") }

@@ -62,7 +62,7 @@ cannot, and 64 if the command line is wrong.`,
 			return cmp.Or(cli.NoArguments(cmd, args), flags.watch.Check(cmd.Flags()))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			flags.Warnings = cmd.ErrOrStderr()
+			flags.Warn = cli.Warner(cmd.ErrOrStderr())
 			return flags.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}

@@ -18,9 +18,9 @@ import (
 // A lock must be released in time even if nobody reads the messages about it.
 func TestNobodyWaitsForThePrinter(t *testing.T) {
 	r, w := io.Pipe()
-	p := newPrinter(w, false, false)
+	p := newPrinter(w, "key", output{})
 	for i := range 10_000 {
-		p.warn("line %d", i)
+		p.warn("test", fmt.Sprintf("line %d", i))
 	}
 	_ = r.Close()
 	p.close()
@@ -28,10 +28,10 @@ func TestNobodyWaitsForThePrinter(t *testing.T) {
 
 func TestPrinterWritesAllThatFits(t *testing.T) {
 	var out bytes.Buffer
-	p := newPrinter(&out, false, false)
+	p := newPrinter(&out, "key", output{})
 	for i := range 100 {
-		p.warn("line\n%d", i)
-		p.tell("an event")
+		p.warn("test", fmt.Sprintf("line\n%d", i))
+		p.tell("test", "an event")
 	}
 	p.close()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -39,15 +39,15 @@ func TestPrinterWritesAllThatFits(t *testing.T) {
 	for i, line := range lines {
 		assert.Equal(t, fmt.Sprintf("redlock: line %d", i), line)
 	}
-	newPrinter(&out, false, false).close() // without any message
+	newPrinter(&out, "key", output{}).close() // without any message
 }
 
 // A message that is queued when the printer is closed is written.
 func TestPrinterWritesWhatIsQueuedAtTheEnd(t *testing.T) {
 	for i := range 2_000 {
 		var out bytes.Buffer
-		p := newPrinter(&out, false, false)
-		p.warn("the last words")
+		p := newPrinter(&out, "key", output{})
+		p.warn("test", "the last words")
 		p.close()
 		require.Equal(t, "redlock: the last words\n", out.String(), "printer %d", i)
 	}
@@ -55,11 +55,11 @@ func TestPrinterWritesWhatIsQueuedAtTheEnd(t *testing.T) {
 
 func TestPrinterOnATerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newPrinter(&out, false, false)
+	p := newPrinter(&out, "key", output{})
 	p.live = true
-	p.say("waiting", true)
-	p.warn("a warning")
-	p.say(strings.Repeat("long ", 30), true)
+	p.note("test", "waiting")
+	p.warn("test", "a warning")
+	p.note("test", strings.Repeat("long ", 30))
 	p.close()
 	const erase = "\r\x1b[K"
 	first, rest, _ := strings.Cut(out.String(), "\n")
@@ -72,9 +72,9 @@ func TestPrinterOnATerminal(t *testing.T) {
 
 func TestQuietPrinter(t *testing.T) {
 	var out bytes.Buffer
-	p := newPrinter(&out, false, true)
-	p.warn("a warning")
-	p.tell("an event")
+	p := newPrinter(&out, "key", output{quiet: true})
+	p.warn("test", "a warning")
+	p.tell("test", "an event")
 	p.logger().Warn("library")
 	p.close()
 	assert.Empty(t, out.String())
@@ -84,14 +84,15 @@ func TestQuietPrinter(t *testing.T) {
 func TestPrinterOfTheLibrary(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
 		var out bytes.Buffer
-		p := newPrinter(&out, verbose, false)
-		p.logger().Warn("redlock: renewal failed, trying again", slog.String("key", "k"),
-			slog.Time("until", time.UnixMilli(1500)), slog.String("error", "redlock: no quorum"))
+		p := newPrinter(&out, "key", output{verbose: verbose})
+		p.logger().Warn("redlock: renewal failed, trying again", slog.String("event", "renewal_failed"), slog.String("key", "k"),
+			slog.Time("until", time.UnixMilli(1500)), slog.Duration("held", 1234567*time.Microsecond),
+			slog.String("cause", "no_quorum"), slog.String("error", "redlock: no quorum"))
 		p.logger().Debug("details")
-		p.warn("then")
+		p.warn("test", "then")
 		p.explainLoss()
 		p.close()
-		said := "redlock: renewal failed, trying again: until 1970-01-01T00:00:01.500Z, no quorum\n"
+		said := "redlock: renewal failed, trying again: until 1970-01-01T00:00:01.500Z, held 1.235s, no quorum\n"
 		if verbose {
 			assert.Equal(t, said+"redlock: then\n", out.String())
 		} else {

@@ -111,7 +111,7 @@ func (f *flags) run(cmd *cobra.Command, key string) error {
 		return uncertain(f.test(ctx, key))
 	}
 	if !f.quiet {
-		f.Warnings = cmd.ErrOrStderr()
+		f.Warn = cli.Warner(cmd.ErrOrStderr())
 	}
 	locks, err := f.open(ctx)
 	if err != nil {
