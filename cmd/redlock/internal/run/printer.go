@@ -28,7 +28,7 @@ type output struct {
 func (o *output) register(set *pflag.FlagSet) {
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what happens")
 	set.BoolVarP(&o.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
-	set.StringVar(&o.format, "log-format", "text", "text, or json: each line that redlock writes to\nstderr is one JSON object, for log collectors")
+	set.StringVar(&o.format, "log-format", "text", "text, or json: each line that redlock writes to\nstderr is one JSON object")
 }
 
 // printer writes run's messages to stderr. No caller waits for stderr, because a pipe that nobody

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/terminal"
 )
 
@@ -99,4 +101,44 @@ func TestPrinterOfTheLibrary(t *testing.T) {
 			assert.Equal(t, "redlock: then\n"+said, out.String())
 		}
 	}
+}
+
+// As JSON, all records have the same units, whatever the library adds to them.
+func TestPrinterOfJSON(t *testing.T) {
+	var out bytes.Buffer
+	p := newPrinter(&out, "a\x1b[2J<key>", output{verbose: true, format: "json"})
+	p.live = true
+	at := time.Date(2026, 11, 23, 12, 0, 0, 5, time.FixedZone("", 3600))
+	p.note("test", "a\nnote", slog.Duration("left", 1500*time.Millisecond), slog.Time("until", at))
+	p.warn("test", "a warning", slog.Any("error", fmt.Errorf("redlock: dial redis://u:s3cret@h\n%w", io.EOF)))
+	p.eraseNote()
+	p.logger().Info("redlock: something new", "event", "news", "key", "shortened", "late", 2*time.Second,
+		"at", at, "nodes", []string{"a", "b"}, "err", io.EOF, slog.Group("round", "took", time.Minute))
+	assert.Equal(t, &cli.ExitError{Code: cli.ExitLost}, p.fail(&cli.ExitError{Code: cli.ExitLost, Err: &lostError{"key", io.EOF, at}}))
+	assert.Equal(t, &cli.ExitError{Code: cli.ExitUsage}, p.fail(cli.Usagef("--nodes: URL 1")))
+	assert.Equal(t, &cli.ExitError{Code: 5}, p.fail(&cli.ExitError{Code: 5}), "the command's own status is no error")
+	require.NoError(t, p.fail(nil))
+	p.close()
+	key := `"key":"a\u001b[2J<key>"`
+	want := []string{
+		`{"level":"INFO","msg":"a note","event":"test",` + key + `,"left_seconds":1.5,"until":"2026-11-23T11:00:00.000000005Z"}`,
+		`{"level":"WARN","msg":"a warning","event":"test",` + key + `,"error":"dial redis://...@h; EOF"}`,
+		`{"level":"INFO","msg":"something new","event":"news","late_seconds":2,"at":"2026-11-23T11:00:00.000000005Z","nodes":["a","b"],"err":"EOF","round":{"took_seconds":60},` + key + `}`,
+		`{"level":"ERROR","msg":"lock \"key\" was lost: EOF (validity ended 2026-11-23T11:00:00.000000Z)","event":"failed",` + key + `,"status":76,"error":"lock \"key\" was lost: EOF (validity ended 2026-11-23T11:00:00.000000Z)","until":"2026-11-23T11:00:00.000000005Z"}`,
+		`{"level":"ERROR","msg":"--nodes: URL 1","event":"failed",` + key + `,"status":64,"error":"--nodes: URL 1"}`,
+	}
+	got := regexp.MustCompile(`"time":"20[^"]*Z",`).ReplaceAllString(out.String(), "")
+	assert.Equal(t, want, strings.Split(strings.TrimSuffix(got, "\n"), "\n"))
+}
+
+// The library's records of no concern are not taken for the reason of a loss.
+func TestPrinterExplainsALossByAWarning(t *testing.T) {
+	var out bytes.Buffer
+	p := newPrinter(&out, "key", output{format: "json"})
+	p.logger().Warn("redlock: renewal failed, trying again", "event", "renewal_failed", "error", "no quorum")
+	p.logger().Info("redlock: quarantine over", "event", "quarantine_over")
+	p.explainLoss()
+	p.close()
+	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
+	assert.Contains(t, out.String(), `"level":"WARN","msg":"renewal failed, trying again","event":"renewal_failed","error":"no quorum","key":"key"}`)
 }
