@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,9 +21,16 @@ func pty(t *testing.T) (display, terminal *os.File) {
 	display, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = display.Close() })
-	fd := int(display.Fd())
-	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	require.NoError(t, display.SetDeadline(time.Now().Add(time.Minute)), "so that a test fails and does not hang")
+	control, err := display.SyscallConn()
+	require.NoError(t, err)
+	var number int
+	require.NoError(t, control.Control(func(fd uintptr) { // Fd would undo the deadline
+		err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		if err == nil {
+			number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+	}))
 	require.NoError(t, err)
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
