@@ -57,6 +57,7 @@ majority of the masters can vote, and none is listed twice. It is 69 if they
 cannot, and 64 if the command line is wrong.`,
 		Example: `  redlock nodes --nodes redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3
   redlock nodes --restart-guard 30s
+  redlock nodes --watch=10s
   redlock nodes --json | jq -r '.warnings[] | "\(.code) \(.node)"'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cmp.Or(cli.NoArguments(cmd, args), flags.watch.Check(cmd.Flags()))

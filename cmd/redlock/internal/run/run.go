@@ -95,6 +95,7 @@ Exit status:
     127 the command was not found`,
 		Example: `  redlock run nightly-report -- ./report.sh
   redlock run -n backup -- restic backup /srv
+  redlock run --log-format json -v nightly-report -- ./report.sh
   redlock run -- -key-like-a-flag -- ./report.sh
   redlock run -w 10m --ttl 1m migrate -c 'make migrate && make check'`,
 		Args:              func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },

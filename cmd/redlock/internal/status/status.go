@@ -71,6 +71,7 @@ Exit status:
   69  unknown: too few masters could tell
   75  with --quiet: held or split, so no other client can have the lock now`,
 		Example: `  redlock status nightly-report
+  redlock status --watch nightly-report
   redlock status nightly-report --json | jq -r .verdict
   if redlock status --held nightly-report; then echo 'it runs'; fi`,
 		Args: func(cmd *cobra.Command, args []string) error {
