@@ -254,6 +254,29 @@ func (a *acquisition) await(ctx context.Context, signal <-chan struct{}, tick <-
 	return nil
 }
 
+// beginWaiting counts the caller among those that wait.
+func (a *acquisition) beginWaiting() {
+	if a.waits.IsZero() {
+		a.waits = a.r.cfg.Clock.Now()
+		a.r.counters.waiting.Add(1)
+	}
+}
+
+// endWaiting counts the wait, if there was one.
+func (a *acquisition) endWaiting() {
+	if a.waits.IsZero() {
+		return
+	}
+	waited := a.r.cfg.Clock.Now().Sub(a.waits)
+	c := &a.r.counters
+	c.waiting.Add(-1)
+	c.waitCount.Add(1)
+	c.waitDuration.Add(int64(waited))
+	if a.observed != nil {
+		a.observed.waited = waited
+	}
+}
+
 // contextEnded returns the error of an acquisition whose context has ended with cause.
 func (a *acquisition) contextEnded(cause error) *QuorumError {
 	failed := a.failed

@@ -160,8 +160,8 @@ type Config struct {
 	// Defaults to crypto/rand.Reader.
 	Rand io.Reader
 
-	// Observer, if set, is told of acquisitions, waits, losses, votes and quarantines as they happen.
-	// Package redlockotel has one for OpenTelemetry. Stats counts the same without an Observer.
+	// Observer, if set, receives reports of acquisitions, waits, losses, votes and quarantines. Package
+	// redlockotel has one for OpenTelemetry. Stats counts the same without an Observer.
 	//
 	// Defaults to none, which costs nothing.
 	Observer Observer

@@ -229,7 +229,7 @@ func (l *Lock) giveUp(ctx context.Context, op protocol.Operation) error {
 			cause = ErrNotHeld
 		}
 		l.r.counters.ended(cause)
-		l.r.reporter.released(ctx, l, cause)
+		l.r.reporter.released(ctx, l.endedBy(cause))
 	}
 	return err
 }

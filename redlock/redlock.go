@@ -14,7 +14,6 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/internal/conn"
-	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
@@ -247,6 +246,12 @@ func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[pro
 	return r.group.Submit(spec)
 }
 
+// trace passes a finished round to Config.Trace, on the log's goroutine.
+func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
+	t := traceOf(r.nodes, round)
+	r.log.Call(func() { r.cfg.Trace(t) })
+}
+
 // quorumError returns the error of a round that failed.
 func (r *Redlock) quorumError(round *quorum.Round[protocol.Operation], reason, cause error) *QuorumError {
 	tally, op := round.Tally(), round.Op()
@@ -281,26 +286,4 @@ func (r *Redlock) noQuorum(ctx context.Context, round *quorum.Round[protocol.Ope
 		reason = nil // the caller left, and nodes that have not answered have not failed
 	}
 	return r.quorumError(round, reason, context.Cause(ctx))
-}
-
-var errUndecided = errors.New("had not answered when it was decided")
-
-// ballotErr returns why a node did not grant a round.
-func ballotErr(round *quorum.Round[protocol.Operation], b quorum.Ballot) error {
-	return nodeErr(b.Err, round.Decided().Sub(round.Start()), round.Within())
-}
-
-// nodeErr returns the reason err for people. If it is ErrNoAnswer, took is how long the node had, and
-// within how long it had at the most: a second proposal has less time than NodeTimeout to be answered
-// in, and a renewal has more.
-func nodeErr(err error, took, within time.Duration) error {
-	switch {
-	case errors.Is(err, quorum.ErrNoAnswer):
-		return nodeTimeout{min(took.Round(time.Millisecond), within)}
-	case errors.Is(err, quorum.ErrVotedTwice):
-		return fmt.Errorf("%w: the server %w", errs.Inline(ErrDuplicateNode), err)
-	case err == nil:
-		return errUndecided
-	}
-	return err
 }

@@ -96,7 +96,7 @@ func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration
 			r.tokens.note(h.Key, h.Token, r.cfg.Clock.Now().UnixMicro()) // our next proposal is above it
 		}
 		l.underWay = append(l.underWay, round)
-		r.hold(l)
+		l.hold()
 		round.AfterDone(func() {
 			l.topUp(round, ttl)
 			l.finished(round)
