@@ -29,6 +29,7 @@ func TestAfterDoneComesAfterTheLastLane(t *testing.T) {
 		var calls []string
 		r := g.Start(spec{Op: "op", Done: func(*round) { calls = append(calls, "done") }})
 		r.Wait(t.Context())
+		synctest.Wait() // until the slow node has got it
 		r.Withdraw()
 		assert.False(t, r.Over())
 		r.AfterDone(func() { calls = append(calls, "first") })

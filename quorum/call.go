@@ -103,7 +103,7 @@ func (c *Call[T]) finish(v Vote, reply int64, err error) {
 	if c.state != finished {
 		r.count(c, v, reply, err)
 		if c.state == queued { // its lane cannot take it
-			c.record(v, err, r.group.clock.Now())
+			c.record(v, err, r.group.clock.Now(), nil)
 		}
 		c.end(v)
 	}
@@ -131,7 +131,7 @@ func (c *Call[T]) take(now time.Time) bool {
 	if late := r.kept() && c.sent && !now.Before(r.spec.KeepUntil) ||
 		!r.kept() && r.stale(now); late {
 		r.count(c, Failed, 0, ErrNotSent)
-		c.record(Failed, ErrNoAnswer, now) // its node was busy with earlier calls for that long
+		c.record(Failed, ErrNoAnswer, now, nil) // its node was busy with earlier calls for that long
 		c.end(Failed)
 		r.unlock()
 		return false
@@ -144,13 +144,13 @@ func (c *Call[T]) take(now time.Time) bool {
 
 // settle finishes a call that its batch left unanswered, or queues it again if it is kept.
 // indeterminate reports that the batch left it unanswered, undelivered that it was queued again,
-// and voted that its node granted or refused it.
-func (c *Call[T]) settle(now time.Time) (indeterminate, undelivered, voted bool) {
+// and voted that its node granted or refused it. batch is for record.
+func (c *Call[T]) settle(now time.Time, batch *[]Voted[T]) (indeterminate, undelivered, voted bool) {
 	r := c.round
 	r.mu.Lock()
 	if c.state != taken {
 		voted = c.final == Granted || c.final == Refused
-		c.recordAnswer(now)
+		c.recordAnswer(now, batch)
 		r.mu.Unlock()
 		return false, false, voted
 	}
@@ -159,12 +159,14 @@ func (c *Call[T]) settle(now time.Time) (indeterminate, undelivered, voted bool)
 			c.lost, c.err = true, ErrNoAnswer // the Transport left it without an answer
 		}
 		c.state = queued
-		c.record(Failed, c.err, now)
+		if c.counted || now.Sub(r.start) >= r.spec.Within { // otherwise a repetition may still count
+			c.record(Failed, c.err, now, batch)
+		}
 		r.unlock()
 		return true, true, false
 	}
 	r.count(c, Failed, 0, ErrNoAnswer) // no effect unless the Transport left it without an answer
-	c.record(Failed, c.err, now)
+	c.record(Failed, c.err, now, batch)
 	c.end(Failed)
 	r.unlock()
 	return true, false, false
@@ -178,7 +180,7 @@ func (c *Call[T]) unreachable(err error) (over bool) {
 	r.mu.Lock()
 	if c.state != finished {
 		r.count(c, Failed, 0, err)
-		c.record(Failed, err, r.group.clock.Now())
+		c.record(Failed, err, r.group.clock.Now(), nil)
 		if c.state == queued && !r.kept() {
 			c.end(Failed)
 		}

@@ -48,7 +48,9 @@ func (l *lane[T]) run(ctx context.Context) {
 		began := l.clock.Now()
 		if l.claim(began) {
 			many = len(l.live) > 1
+			l.began.Store(int64(began.Sub(l.group.made)) + 1)
 			l.transport.Carry(ctx, l.live)
+			l.began.Store(0)
 			busy = l.clock.Now()
 			hung = busy.Sub(began) >= l.timeout
 			if !running {
@@ -149,7 +151,7 @@ func (l *lane[T]) claim(now time.Time) bool {
 func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 	lost, silent := false, true
 	for _, c := range l.live {
-		indeterminate, undelivered, vote := c.settle(now)
+		indeterminate, undelivered, vote := c.settle(now, &l.votes)
 		lost, silent, voted = lost || indeterminate, silent && indeterminate, voted || vote
 		if undelivered {
 			l.undelivered = append(l.undelivered, c)
@@ -157,6 +159,11 @@ func (l *lane[T]) settle(now time.Time) (silent, voted bool) {
 	}
 	clear(l.live)
 	l.live = l.live[:0]
+	if len(l.votes) > 0 {
+		l.group.onVotes(l.votes)
+		clear(l.votes)
+		l.votes = l.votes[:0]
+	}
 
 	if len(l.undelivered) > maxBacklog {
 		for _, c := range l.undelivered[maxBacklog:] {

@@ -14,10 +14,11 @@ import (
 type Group[T any] struct {
 	clock   clock.Clock
 	timeout time.Duration
+	made    time.Time
 	lanes   []*lane[T]
 	waiters sync.Pool // of *waiter[T]
 	counts  []counts
-	onVote  func(Voted[T]) // nil: nobody listens
+	onVotes func([]Voted[T]) // nil: nobody listens
 	cancel  context.CancelFunc
 
 	// running has no derived context, because a lane that ends must not end the others.
@@ -28,9 +29,10 @@ type Group[T any] struct {
 // vote, unless its Spec says otherwise. The lanes run until Close.
 func NewGroup[T any](transports []Transport[T], clk clock.Clock, timeout time.Duration) *Group[T] {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Group[T]{clock: clk, timeout: timeout, cancel: cancel, counts: make([]counts, len(transports))}
+	g := &Group[T]{clock: clk, timeout: timeout, made: clk.Now(), cancel: cancel, counts: make([]counts, len(transports))}
 	for _, transport := range transports {
 		l := newLane(transport, clk, timeout)
+		l.group = g
 		g.lanes = append(g.lanes, l)
 		g.running.Go(func() error {
 			l.run(ctx)

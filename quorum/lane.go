@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/redlock/clock"
@@ -49,6 +50,7 @@ type Transport[T any] interface {
 // under way. Calls that arrive meanwhile share the next batch. Since there is one stream, a
 // release can never overtake its own acquisition.
 type lane[T any] struct {
+	group     *Group[T]
 	transport Transport[T]
 	clock     clock.Clock
 	timeout   time.Duration // a node that leaves a batch unanswered for that long hangs
@@ -56,6 +58,10 @@ type lane[T any] struct {
 
 	// The timers wake the lane like a call, so that it sleeps on one channel.
 	rest, repeat, pause clock.Timer
+
+	// began is how long after the group was made the batch under way began, plus 1 ns; 0 if none is
+	// under way.
+	began atomic.Int64
 
 	mu      sync.Mutex
 	rested  bool // rest has fired
@@ -75,6 +81,7 @@ type lane[T any] struct {
 	// The fields below are used by the lane's goroutine alone.
 	live        []*Call[T] // calls of batch that are still wanted
 	undelivered []*Call[T] // pending deliveries: kept calls whose result is indeterminate
+	votes       []Voted[T] // of the batch, for OnVotes
 	retry       time.Duration
 	last        bool // batch was picked while the lane was closing
 }
@@ -184,6 +191,12 @@ func (l *lane[T]) hurry(now time.Time) {
 	}
 	l.resumes = true
 	l.signal()
+}
+
+// hangs reports whether the node has left a batch unanswered for so long that it hangs.
+func (l *lane[T]) hangs(now time.Time) bool {
+	began := time.Duration(l.began.Load())
+	return began != 0 && now.Sub(l.group.made)-(began-1) >= l.timeout
 }
 
 // close makes run return when all queued calls have been sent, or after the first batch that

@@ -129,7 +129,7 @@ func (r *Round[T]) stop(left bool) {
 		switch c := &r.calls[i]; {
 		case !left && !c.counted:
 			r.count(c, Failed, 0, ErrNoAnswer)
-			c.record(Failed, c.err, now)
+			c.record(Failed, c.err, now, nil)
 		case !left:
 		default:
 			r.count(c, Pending, 0, ErrAbandoned)
@@ -147,6 +147,9 @@ func (r *Round[T]) drop(err error) {
 	for i := range r.calls {
 		if c := &r.calls[i]; c.state == queued {
 			r.count(c, Failed, 0, err)
+			if now := r.group.clock.Now(); r.group.lanes[c.node].hangs(now) {
+				c.record(Failed, ErrNoAnswer, now, nil) // it would not have voted
+			}
 			c.end(Failed)
 		}
 	}

@@ -74,7 +74,7 @@ type Ballot struct {
 	Final   Vote          // how the call ended, perhaps after the decision
 	Reply   int64         // the number that the node answered; 0 without an answer
 	Err     error         // why the node failed or refused
-	Latency time.Duration // from the round's start to the vote; 0 without Spec.Timed
+	Latency time.Duration // from the round's start to the vote; without Spec.Timed see Votes.Latency
 	Sent    bool          // the operation was handed to the node's connection
 }
 

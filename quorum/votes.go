@@ -6,7 +6,8 @@ import (
 )
 
 // Votes counts the votes of one node, in rounds of all kinds. It does not count calls that were
-// never sent because their round was decided before, or because the group was closed.
+// never sent because the group was closed, or because their round was decided before. In the latter
+// case it counts a failure if the node hung, as it would not have voted.
 type Votes struct {
 	Granted, Refused, Failed int64
 
@@ -15,7 +16,7 @@ type Votes struct {
 	Latency time.Duration
 }
 
-// Voted is one node's vote, as [Group.OnVote] passes it on.
+// Voted is one node's vote, as [Group.OnVotes] passes it on.
 type Voted[T any] struct {
 	Round   *Round[T]
 	Node    int
@@ -41,16 +42,17 @@ func (g *Group[T]) Votes(node int) Votes {
 	}
 }
 
-// OnVote makes the group call f for each vote that Votes counts. It must be called before the first
-// round. f may be called with a round's mutex held: it must neither block nor call methods of the
-// round other than Op, Start and Within.
-func (g *Group[T]) OnVote(f func(Voted[T])) { g.onVote = f }
+// OnVotes makes the group call f with the votes that Votes counts, often with those of a whole batch.
+// It must be called before the first round. f may be called with a round's mutex held: it must
+// neither block nor call methods of the round other than Op, Start and Within, nor keep the slice.
+func (g *Group[T]) OnVotes(f func([]Voted[T])) { g.onVotes = f }
 
-// record counts the node's vote, the first time that it is called. mu is held.
+// record counts the node's vote, the first time that it is called. It adds the vote to batch, for
+// OnVotes' function, or calls that at once if batch is nil. mu is held.
 //
 // The lanes record a batch when it is over and not each answer when it comes: one reading of the
-// clock serves for all of them.
-func (c *Call[T]) record(v Vote, err error, now time.Time) {
+// clock serves for all of them, and one call of the function.
+func (c *Call[T]) record(v Vote, err error, now time.Time, batch *[]Voted[T]) {
 	if c.recorded || err == ErrNotSent || err == ErrClosed {
 		return
 	}
@@ -68,13 +70,22 @@ func (c *Call[T]) record(v Vote, err error, now time.Time) {
 	}
 	latency := now.Sub(r.start)
 	n.latency.Add(int64(latency))
-	if r.group.onVote != nil {
-		r.group.onVote(Voted[T]{Round: r, Node: c.node, Vote: v, Err: err, Latency: latency})
+	if !r.spec.Timed {
+		c.latency = latency
+	}
+	if r.group.onVotes == nil {
+		return
+	}
+	voted := Voted[T]{Round: r, Node: c.node, Vote: v, Err: err, Latency: latency}
+	if batch != nil {
+		*batch = append(*batch, voted)
+	} else {
+		r.group.onVotes([]Voted[T]{voted})
 	}
 }
 
 // recordAnswer records how a call ended that its batch has finished; mu is held.
-func (c *Call[T]) recordAnswer(now time.Time) {
+func (c *Call[T]) recordAnswer(now time.Time, batch *[]Voted[T]) {
 	v, err := c.final, c.err
 	switch {
 	case err == ErrVotedTwice:
@@ -82,5 +93,5 @@ func (c *Call[T]) recordAnswer(now time.Time) {
 	case v == Granted:
 		err = nil // the caller may have left before the answer
 	}
-	c.record(v, err, now)
+	c.record(v, err, now, batch)
 }

@@ -53,7 +53,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	a := acquisition{r: r, key: key, ttl: ttl, observed: r.reporter.acquire(ctx, key, ttl)}
 	lock, err := a.acquire(ctx)
 	a.endWaiting()
-	return r.acquired(&a.observed, lock, err)
+	return r.acquired(a.observed, lock, err)
 }
 
 // acquire makes the acquisition, as an operation that Close waits for.
@@ -87,7 +87,8 @@ type acquisition struct {
 	warned  bool                              // it was logged that there is no quorum
 	cleanUp *quorum.Round[protocol.Operation] // deletes what an attempt was granted; nil: nothing
 
-	observed
+	waits    time.Time // since when the caller waits; zero: it does not
+	observed *observed
 }
 
 // run waits until the caller is the first in its local queue, makes one attempt, and then takes the
@@ -142,7 +143,7 @@ func (a *acquisition) run(ctx context.Context) (lock *Lock, err error) {
 // attempt makes one attempt. An error ends the acquisition. If there is neither an error nor a lock,
 // a.failed says why. value is the value of a failed attempt.
 func (a *acquisition) attempt(ctx context.Context) (lock *Lock, value string, err error) {
-	t := attempt{r: a.r, key: a.key, ttl: a.ttl, wait: a.wait, retries: true, observed: &a.observed}
+	t := attempt{r: a.r, key: a.key, ttl: a.ttl, wait: a.wait, retries: true, observed: a.observed}
 	lock, err = t.run(ctx)
 	if err == nil {
 		return lock, "", nil
@@ -217,7 +218,7 @@ func (a *acquisition) probe(ctx context.Context) error {
 	if err := a.await(ctx, a.r.unprompted, nil); err != nil {
 		return err
 	}
-	failed := a.wait.probe(ctx, &a.observed)
+	failed := a.wait.probe(ctx, a.observed)
 	a.r.unprompted <- struct{}{}
 	majority := failed == nil
 	switch {
@@ -251,6 +252,29 @@ func (a *acquisition) await(ctx context.Context, signal <-chan struct{}, tick <-
 		return errs.Op("acquire", a.key, ErrClosed)
 	}
 	return nil
+}
+
+// beginWaiting counts the caller among those that wait.
+func (a *acquisition) beginWaiting() {
+	if a.waits.IsZero() {
+		a.waits = a.r.cfg.Clock.Now()
+		a.r.counters.waiting.Add(1)
+	}
+}
+
+// endWaiting counts the wait, if there was one.
+func (a *acquisition) endWaiting() {
+	if a.waits.IsZero() {
+		return
+	}
+	waited := a.r.cfg.Clock.Now().Sub(a.waits)
+	c := &a.r.counters
+	c.waiting.Add(-1)
+	c.waitCount.Add(1)
+	c.waitDuration.Add(int64(waited))
+	if a.observed != nil {
+		a.observed.waited = waited
+	}
 }
 
 // contextEnded returns the error of an acquisition whose context has ended with cause.

@@ -160,8 +160,8 @@ type Config struct {
 	// Defaults to crypto/rand.Reader.
 	Rand io.Reader
 
-	// Observer, if set, is told of acquisitions, waits, losses, votes and quarantines as they happen.
-	// Package redlockotel has one for OpenTelemetry. Stats counts the same without an Observer.
+	// Observer, if set, receives reports of acquisitions, waits, losses, votes and quarantines. Package
+	// redlockotel has one for OpenTelemetry. Stats counts the same without an Observer.
 	//
 	// Defaults to none, which costs nothing.
 	Observer Observer
@@ -177,8 +177,10 @@ type Config struct {
 
 	// Logger, if set, gets warnings of lost locks, of renewals that failed, of waits that find no
 	// quorum, and of nodes that are quarantined, that are one server, or that do not let the client
-	// queue. It never gets a value. It is called on the same goroutine as Trace, under the same
-	// terms.
+	// queue. Each record has an attribute "event" that names it for programs. The others are "key",
+	// "node", "server", "cause", "error", and durations: docs/observability.md lists them. No record
+	// has a value of a lock or a password. Logger is called on the same goroutine as Trace, under the
+	// same terms.
 	//
 	// Defaults to none.
 	Logger *slog.Logger

@@ -1,12 +1,16 @@
 package redlock
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/errs"
+	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
 // Errors of this package, for errors.Is. Most come in a *[QuorumError], which reports which node
@@ -142,3 +146,68 @@ type nodeTimeout struct{ after time.Duration }
 
 func (e nodeTimeout) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
 func (e nodeTimeout) Timeout() bool { return true }
+
+var errUndecided = errors.New("had not answered when it was decided")
+
+// ballotErr returns why a node did not grant a round.
+func ballotErr(round *quorum.Round[protocol.Operation], b quorum.Ballot) error {
+	return nodeErr(b.Err, round.Decided().Sub(round.Start()), round.Within())
+}
+
+// nodeErr returns the reason err for people. If it is ErrNoAnswer, took is how long the node had, and
+// within how long it had at the most: a second proposal has less time than NodeTimeout to be answered
+// in, and a renewal has more.
+func nodeErr(err error, took, within time.Duration) error {
+	switch {
+	case errors.Is(err, quorum.ErrNoAnswer):
+		return nodeTimeout{min(took.Round(time.Millisecond), within)}
+	case errors.Is(err, quorum.ErrVotedTwice):
+		return fmt.Errorf("%w: the server %w", errs.Inline(ErrDuplicateNode), err)
+	case err == nil:
+		return errUndecided
+	}
+	return err
+}
+
+// Cause returns a word for the reason of an error of this package, as a label for metrics and logs:
+//
+//   - "held", "no_quorum", "expired", "not_held", "released", "detached", "closed", "reentrant" and
+//     "duplicate_node" for the error of that name
+//   - "timeout" and "canceled" if a context ended and none of these was certain
+//   - "error" for any other error, and "" for nil
+func Cause(err error) string {
+	if err == nil {
+		return ""
+	}
+	var failed *QuorumError
+	if errors.As(err, &failed) {
+		err = cmp.Or(failed.Reason, failed.Cause) // not those of its nodes
+	}
+	for _, c := range causes {
+		if errors.Is(err, c.err) {
+			return c.word
+		}
+	}
+	if failed != nil && failed.Reason == nil {
+		return "canceled" // with a cause of the caller's own
+	}
+	return "error"
+}
+
+// causes has the certain reasons first: an acquisition whose context ended may match both.
+var causes = []struct {
+	err  error
+	word string
+}{
+	{ErrHeld, "held"},
+	{ErrNoQuorum, "no_quorum"},
+	{ErrExpired, "expired"},
+	{ErrNotHeld, "not_held"},
+	{ErrReleased, "released"},
+	{ErrDetached, "detached"},
+	{ErrClosed, "closed"},
+	{ErrReentrant, "reentrant"},
+	{ErrDuplicateNode, "duplicate_node"},
+	{context.DeadlineExceeded, "timeout"},
+	{context.Canceled, "canceled"},
+}

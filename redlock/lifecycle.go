@@ -10,6 +10,13 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
+// hold begins the time for which a lock that was acquired is held.
+func (l *Lock) hold() {
+	l.began = l.r.cfg.Clock.Now().Sub(l.r.made)
+	l.r.counters.held.Add(1)
+	l.r.scheduler.EndAt(l, l.until)
+}
+
 // end ends the lock and reports whether it was this call that did. mu is held.
 func (l *Lock) end(cause error) bool {
 	if l.cause != nil {
@@ -30,7 +37,7 @@ func (l *Lock) setCause(cause error) {
 		l.r.counters.held.Add(-1)
 		if cause != ErrReleased { // giveUp reports that once it knows more
 			l.r.counters.ended(cause)
-			l.r.reporter.lockEnded(l, cause)
+			l.r.reporter.lockEnded(l.values, l.endedBy(cause))
 		}
 	}
 	if l.cancel != nil {
@@ -39,6 +46,11 @@ func (l *Lock) setCause(cause error) {
 	if l.cancelDo != nil {
 		l.cancelDo(cause)
 	}
+}
+
+// endedBy describes the end of the lock, now.
+func (l *Lock) endedBy(cause error) LockEnd {
+	return LockEnd{Key: l.key, Held: l.r.cfg.Clock.Now().Sub(l.r.made) - l.began, Cause: cause}
 }
 
 // expireIfDue ends the lock if Until has come by now, without waiting for the scheduler's goroutine

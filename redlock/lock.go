@@ -161,7 +161,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	o := l.r.reporter.observe(ctx, OpExtend, l.key, ttl, time.Time{})
-	err = l.extend(ctx, ttl, &o)
+	err = l.extend(ctx, ttl, o)
 	o.ended(err)
 	return err
 }
@@ -181,7 +181,10 @@ func (l *Lock) extend(ctx context.Context, ttl time.Duration, o *observed) error
 	}
 	round.Wait(ctx)
 	o.decided(round)
-	o.left, err = outer.extended(round, ttl)
+	left, err := outer.extended(round, ttl)
+	if o != nil {
+		o.left = left
+	}
 	if err == nil && l.outer != nil {
 		err = l.ended("extend") // a nested lock may have been released meanwhile
 	}
@@ -218,7 +221,7 @@ func (l *Lock) Release(ctx context.Context) error {
 func (l *Lock) giveUp(ctx context.Context, op protocol.Operation) error {
 	op.Context = ctx
 	o := l.r.reporter.observe(ctx, OpRelease, l.key, 0, time.Time{})
-	ended, err := l.sendGiveUp(op, &o)
+	ended, err := l.sendGiveUp(op, o)
 	o.ended(err)
 	if ended {
 		cause := ErrReleased
@@ -226,7 +229,7 @@ func (l *Lock) giveUp(ctx context.Context, op protocol.Operation) error {
 			cause = ErrNotHeld
 		}
 		l.r.counters.ended(cause)
-		l.r.reporter.released(ctx, l, cause)
+		l.r.reporter.released(ctx, l.endedBy(cause))
 	}
 	return err
 }

@@ -1,39 +1,37 @@
 package redlock
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/quorumlock/redlock/quorum"
 )
 
-// Observer is told what a Redlock does, for metrics and traces. Package redlockotel has one for
-// OpenTelemetry. An Observer gets no value and no handle of a lock, and no password. It is not told
-// of nested locks (Config.Reentrant), and not of calls that fail because of an argument, or because
-// their context had ended before.
+// Observer receives reports of what a Redlock does, for metrics and traces. Package redlockotel has one
+// for OpenTelemetry. No report has a lock's value, a handle or a password. Nested locks
+// (Config.Reentrant) are not reported, nor are calls that fail because of an argument, or because their
+// context had ended before.
 //
 // AcquireBegan and OperationEnded are called on the goroutine of the operation's caller and with its
 // context, and so is LockEnded when the holder releases the lock. The goroutines that end and renew
-// all locks, and carry the votes, must not wait for an Observer. What they find, it is told on a
-// goroutine of its own, one call at a time, in order, and with the context that the operation or the
-// lock was asked for with. Nothing is dropped, however slow the Observer is: if 16,384 calls wait,
-// further votes and renewals of one kind are merged into one call; see Count.
+// all locks, and carry the votes, must not wait for an Observer. So their reports come on a goroutine
+// of the Observer's own: one call at a time, in order, with the context of the operation or of the
+// lock's acquisition. No report is dropped, however slow the Observer is. If 16,384 reports wait,
+// further votes and renewals of one kind are merged into one report; see Count.
 //
 // An Observer cannot break a lock:
 //
 //   - If it panics, that call ends, and Config.Logger gets a warning, "observer panicked".
 //   - If it blocks on a caller's goroutine, it holds up that caller alone. No mutex is held meanwhile,
 //     and Close does not wait. All locks end and are renewed on time. A Release or Extend is over
-//     before the Observer is told of it. A lock that expires before the Observer lets its caller go on
+//     before it is reported. A lock that expires before the Observer lets its caller go on
 //     is not returned: the acquisition fails with ErrExpired, and LockEnded follows its
 //     OperationEnded.
 //   - If it blocks on its own goroutine, no caller and no lock waits for it, and Close does for a
 //     second at the most.
 //
-// Many goroutines may call the methods at the same time. An Observer must not ask the nodes itself,
-// because it would be told of that. Methods may be added to the interface: embed NoObserver, so that
+// Many goroutines may call the methods at the same time. An Observer must not call what
+// asks the nodes, because that would be reported to it. Methods may be added to the interface: embed NoObserver, so that
 // an implementation goes on to compile.
 type Observer interface {
 	// AcquireBegan reports that Acquire, TryAcquire or Do asks for a lock. The context that it returns
@@ -51,18 +49,18 @@ type Observer interface {
 	// NodeVoted reports a node's vote in a round, also one that came after the decision. It is called
 	// at most once for each node of each round: when the node has answered, or when it is certain that
 	// it did not in time. It is not called for a node that was not asked because the round was decided
-	// before.
+	// before, unless the node had been silent for NodeTimeout by then.
 	NodeVoted(ctx context.Context, vote NodeVote)
 
 	// QuarantineBegan reports that the votes of a server do not count until a time (Config.RestartGuard),
 	// or until a later time than was reported before.
 	QuarantineBegan(q Quarantine)
 
-	// QuarantineEnded reports that this time has come.
+	// QuarantineEnded reports that this time has come, or that the Redlock was closed before.
 	QuarantineEnded(q Quarantine)
 }
 
-// The operations that an Observer is told of.
+// The operations that are reported to an Observer.
 const (
 	OpAcquire = "acquire" // Acquire, TryAcquire or Do, until there is a lock or an error
 	OpResume  = "resume"  // Resume
@@ -71,7 +69,7 @@ const (
 	OpRelease = "release" // Release or ReleaseAfter, also that of Do
 )
 
-// Operation is an operation that an Observer is told of.
+// Operation is an operation that is reported to an Observer.
 type Operation struct {
 	Op    string        // OpAcquire, OpResume, OpExtend, OpRenew or OpRelease
 	Key   string        // without Config.KeyPrefix
@@ -95,16 +93,16 @@ type OperationResult struct {
 	// were merged. Elapsed and Left are then means, Rounds is the sum, and Key is "".
 	Count int
 
-	traces func() []Trace // nil: none
+	rounds interface{ traces() []Trace } // nil: nothing is known of the rounds
 }
 
 // Traces describes the rounds of the operation, and each node's vote as far as it is known by now. Of
 // a long wait, these are the last 32 rounds. It may be called until OperationEnded returns.
 func (r OperationResult) Traces() []Trace {
-	if r.traces == nil {
+	if r.rounds == nil {
 		return nil
 	}
-	return r.traces()
+	return r.rounds.traces()
 }
 
 // LockEnd reports the end of a lock.
@@ -151,46 +149,3 @@ func (NoObserver) LockEnded(context.Context, LockEnd)                           
 func (NoObserver) NodeVoted(context.Context, NodeVote)                           {}
 func (NoObserver) QuarantineBegan(Quarantine)                                    {}
 func (NoObserver) QuarantineEnded(Quarantine)                                    {}
-
-// Cause returns a word for the reason of an error of this package, as a label for metrics and logs:
-//
-//   - "held", "no_quorum", "expired", "not_held", "released", "detached", "closed", "reentrant" and
-//     "duplicate_node" for the error of that name
-//   - "timeout" and "canceled" if a context ended and none of these was certain
-//   - "error" for any other error, and "" for nil
-func Cause(err error) string {
-	if err == nil {
-		return ""
-	}
-	var failed *QuorumError
-	if errors.As(err, &failed) {
-		err = cmp.Or(failed.Reason, failed.Cause) // not those of its nodes
-	}
-	for _, c := range causes {
-		if errors.Is(err, c.err) {
-			return c.word
-		}
-	}
-	if failed != nil && failed.Reason == nil {
-		return "canceled" // with a cause of the caller's own
-	}
-	return "error"
-}
-
-// causes has the certain reasons first: an acquisition whose context ended may match both.
-var causes = []struct {
-	err  error
-	word string
-}{
-	{ErrHeld, "held"},
-	{ErrNoQuorum, "no_quorum"},
-	{ErrExpired, "expired"},
-	{ErrNotHeld, "not_held"},
-	{ErrReleased, "released"},
-	{ErrDetached, "detached"},
-	{ErrClosed, "closed"},
-	{ErrReentrant, "reentrant"},
-	{ErrDuplicateNode, "duplicate_node"},
-	{context.DeadlineExceeded, "timeout"},
-	{context.Canceled, "canceled"},
-}

@@ -14,7 +14,6 @@ import (
 	"github.com/quorumlock/redlock/quorum"
 	"github.com/quorumlock/redlock/redlock/internal/asynclog"
 	"github.com/quorumlock/redlock/redlock/internal/conn"
-	"github.com/quorumlock/redlock/redlock/internal/errs"
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 	"github.com/quorumlock/redlock/redlock/internal/schedule"
 	"github.com/quorumlock/redlock/redlock/internal/voter"
@@ -132,14 +131,13 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 	r.waits = waitqueue.New(waitqueue.Config{Nodes: len(r.nodes), NodeTimeout: cfg.NodeTimeout, Random: r.random.below})
 	transports := make([]quorum.Transport[protocol.Operation], len(r.nodes))
 	r.guard = voter.NewGuard(cfg.Clock, cfg.RestartGuard, cfg.Drift, len(r.nodes), r.log, r.subscriber.Renew)
-	r.closers = append(r.closers, r.guard.Close)
 	for i, n := range r.nodes {
 		n.Identify(func(addr string) *voter.Server { return r.guard.Server(i, n.Addr, addr) })
 		transports[i] = n
 	}
 	r.group = quorum.NewGroup(transports, cfg.Clock, cfg.NodeTimeout)
 	if r.reporter = newReporter(cfg, r.nodes, r.log); r.reporter != nil {
-		r.group.OnVote(r.reporter.voted)
+		r.group.OnVotes(r.reporter.voted)
 		r.guard.OnQuarantine(r.reporter.quarantine)
 	}
 	for i, n := range r.nodes {
@@ -193,6 +191,7 @@ func (r *Redlock) Close() error {
 	}
 	r.group.Close(r.cfg.NodeTimeout)
 	r.subscriber.Wait()
+	r.guard.Close()
 	r.reporter.close()
 	r.log.Close(r.cfg.Clock)
 
@@ -234,8 +233,8 @@ func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[prot
 // submit is start for a caller that holds mutexes of a Lock: the round makes no callback before
 // Arm.
 func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
-	spec.Timed = r.cfg.Trace != nil || r.reporter != nil
 	if r.cfg.Trace != nil {
+		spec.Timed = true
 		done := spec.Done
 		spec.Done = func(round *quorum.Round[protocol.Operation]) {
 			if done != nil {
@@ -245,6 +244,12 @@ func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[pro
 		}
 	}
 	return r.group.Submit(spec)
+}
+
+// trace passes a finished round to Config.Trace, on the log's goroutine.
+func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
+	t := traceOf(r.nodes, round)
+	r.log.Call(func() { r.cfg.Trace(t) })
 }
 
 // quorumError returns the error of a round that failed.
@@ -281,26 +286,4 @@ func (r *Redlock) noQuorum(ctx context.Context, round *quorum.Round[protocol.Ope
 		reason = nil // the caller left, and nodes that have not answered have not failed
 	}
 	return r.quorumError(round, reason, context.Cause(ctx))
-}
-
-var errUndecided = errors.New("had not answered when it was decided")
-
-// ballotErr returns why a node did not grant a round.
-func ballotErr(round *quorum.Round[protocol.Operation], b quorum.Ballot) error {
-	return nodeErr(b.Err, round.Decided().Sub(round.Start()), round.Within())
-}
-
-// nodeErr returns the reason err for people. If it is ErrNoAnswer, took is how long the node had, and
-// within how long it had at the most: a second proposal has less time than NodeTimeout to be answered
-// in, and a renewal has more.
-func nodeErr(err error, took, within time.Duration) error {
-	switch {
-	case errors.Is(err, quorum.ErrNoAnswer):
-		return nodeTimeout{min(took.Round(time.Millisecond), within)}
-	case errors.Is(err, quorum.ErrVotedTwice):
-		return fmt.Errorf("%w: the server %w", errs.Inline(ErrDuplicateNode), err)
-	case err == nil:
-		return errUndecided
-	}
-	return err
 }

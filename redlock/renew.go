@@ -85,7 +85,7 @@ func (l *Lock) renew() {
 func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duration) {
 	left, err := l.extended(round, ttl)
 	l.r.counters.renewal(err)
-	l.r.reporter.renewed(l, round, ttl, left, err)
+	l.r.reporter.renewed(l.values, round, ttl, left, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inRenewal = false

@@ -60,8 +60,8 @@ func (r *Redlock) Resume(ctx context.Context, handle string, ttl time.Duration) 
 		return nil, errs.Op("resume", h.Key, context.Cause(ctx))
 	}
 	o := r.reporter.observe(ctx, OpResume, h.Key, ttl, time.Time{})
-	lock, err := r.resume(ctx, h, ttl, &o)
-	return r.acquired(&o, lock, err)
+	lock, err := r.resume(ctx, h, ttl, o)
+	return r.acquired(o, lock, err)
 }
 
 // resume makes the extension, as an operation that Close waits for.
@@ -96,7 +96,7 @@ func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration
 			r.tokens.note(h.Key, h.Token, r.cfg.Clock.Now().UnixMicro()) // our next proposal is above it
 		}
 		l.underWay = append(l.underWay, round)
-		r.hold(l)
+		l.hold()
 		round.AfterDone(func() {
 			l.topUp(round, ttl)
 			l.finished(round)

@@ -109,3 +109,76 @@ func (r *Redlock) Healthy(ctx context.Context) error {
 	}
 	return failed
 }
+
+// Stats are counters and gauges of a Redlock, as database/sql has them for a pool. The counters
+// begin with New and never go back. Nested locks (Config.Reentrant) are not counted.
+type Stats struct {
+	Held    int64 // locks that are held now
+	Waiting int64 // callers of Acquire that wait now, because the key was taken or there was no quorum
+
+	// How acquisitions ended: calls of Acquire, TryAcquire, Do and Resume whose arguments were right.
+	Acquired int64 // there was a lock
+	Refused  int64 // ErrHeld, also if the caller's context ended while another client had the key
+	NoQuorum int64 // ErrNoQuorum
+	Failed   int64 // any other error
+
+	WaitCount    int64         // acquisitions that had to wait, and have ended
+	WaitDuration time.Duration // the sum of the times for which they waited
+
+	// How locks ended. Their sum and Held are Acquired.
+	Released    int64 // by Release or ReleaseAfter, by Detach, or by Close
+	LostNotHeld int64 // a majority of the nodes did not have the lock's value any more
+	LostExpired int64 // the validity ended before the lock was released
+
+	Renewed        int64 // renewals by KeepAlive or Do that a majority granted in time
+	RenewalsFailed int64 // other renewals, most of which were tried again
+
+	Nodes []NodeStats // in the order of New
+}
+
+// NodeStats counts how one node has voted, in rounds of all operations. A vote counts a moment after
+// the call that it was for may have returned.
+type NodeStats struct {
+	Addr string // the node's address, as in errors
+
+	Granted int64
+	Refused int64 // the node answered that it would not do it, mostly because another client has the key
+	Failed  int64 // the node did not answer in time, or its vote does not count
+
+	// Latency is the sum of the times from before the first byte of a round was sent until the node's
+	// vote was read or given up.
+	Latency time.Duration
+
+	// QuarantinedUntil is until when the node's votes do not count because it may have forgotten
+	// locks (Config.RestartGuard). It is zero if the node is not in quarantine. Of the servers behind a
+	// Cluster it is the latest.
+	QuarantinedUntil time.Time
+}
+
+// Stats returns the counters and gauges. It asks no node. Numbers that belong together can be some
+// operations apart, as they are read one after the other.
+func (r *Redlock) Stats() Stats {
+	if r == nil || r.closing == nil {
+		return Stats{}
+	}
+	c := &r.counters
+	s := Stats{
+		Held: c.held.Load(), Waiting: c.waiting.Load(),
+		Acquired: c.acquired.Load(), Refused: c.refused.Load(), NoQuorum: c.noQuorum.Load(), Failed: c.failed.Load(),
+		WaitCount: c.waitCount.Load(), WaitDuration: time.Duration(c.waitDuration.Load()),
+		Released: c.released.Load(), LostNotHeld: c.lostNotHeld.Load(), LostExpired: c.lostExpired.Load(),
+		Renewed: c.renewed.Load(), RenewalsFailed: c.renewalsFailed.Load(),
+		Nodes: make([]NodeStats, len(r.nodes)),
+	}
+	now := r.cfg.Clock.Now()
+	for i, n := range r.nodes {
+		v := r.group.Votes(i)
+		s.Nodes[i] = NodeStats{Addr: n.Addr, Granted: v.Granted, Refused: v.Refused, Failed: v.Failed, Latency: v.Latency}
+		for _, server := range r.guard.Status(i, now) {
+			if until := server.Quarantine; now.Before(until) && until.After(s.Nodes[i].QuarantinedUntil) {
+				s.Nodes[i].QuarantinedUntil = until
+			}
+		}
+	}
+	return s
+}

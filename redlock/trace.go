@@ -51,12 +51,6 @@ type NodeTrace struct {
 	Err     error         // why it refused or failed; nil for a grant
 }
 
-// trace passes a finished round to Config.Trace, on the log's goroutine.
-func (r *Redlock) trace(round *quorum.Round[protocol.Operation]) {
-	t := traceOf(r.nodes, round)
-	r.log.Call(func() { r.cfg.Trace(t) })
-}
-
 // traceOf describes a round that was decided.
 func traceOf(nodes []*conn.Node, round *quorum.Round[protocol.Operation]) Trace {
 	op, tally := round.Op(), round.Tally()

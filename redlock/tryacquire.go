@@ -46,9 +46,39 @@ func (r *Redlock) TryAcquire(ctx context.Context, key string, ttl time.Duration)
 		return nested, err
 	}
 	o := r.reporter.acquire(ctx, key, ttl)
-	a := attempt{r: r, key: key, ttl: ttl, observed: &o}
+	a := attempt{r: r, key: key, ttl: ttl, observed: o}
 	lock, err := a.run(ctx)
-	return r.acquired(&o, lock, err)
+	return r.acquired(o, lock, err)
+}
+
+// acquired counts and reports an acquisition that is about to return. The Observer may have taken
+// longer than the lock is valid. Such a lock is not handed to the caller.
+func (r *Redlock) acquired(o *observed, lock *Lock, err error) (*Lock, error) {
+	c := &r.counters
+	switch Cause(err) {
+	case "":
+		c.acquired.Add(1)
+	case "held":
+		c.refused.Add(1)
+	case "no_quorum":
+		c.noQuorum.Add(1)
+	default:
+		c.failed.Add(1)
+	}
+	if r.reporter == nil {
+		return lock, err
+	}
+	o.ended(err)
+	if lock == nil || lock.Valid() {
+		return lock, err
+	}
+	if r.enter() == nil { // otherwise Close has released it
+		lock.startRelease(ErrExpired)
+		r.operations.Done()
+	}
+	failed := r.unasked(o.op.Op, o.op.Key)
+	failed.Reason = ErrExpired
+	return nil, failed
 }
 
 func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
@@ -128,7 +158,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 			if a.wait != nil {
 				a.wait.won(lock)
 			}
-			r.hold(lock)
+			lock.hold()
 			return lock, nil
 		}
 	}

@@ -172,7 +172,7 @@ func sample(s *session.Session, page map[string]string, args []string) error {
 
 // These parts differ from run to run.
 var (
-	varying  = regexp.MustCompile(`127\.0\.0\.1:\d+|\b\d{4}-\d\d-\d\dT[\d:]+Z|\b[0-9a-f]{8}\b|[+-]?\d+\.\d[\d.]*|\b\d{4,}\b|\b(\d+(ms|s|m|h|d))+\b`)
+	varying  = regexp.MustCompile(`127\.0\.0\.1:\d+|\b\d{4}-\d\d-\d\dT[\d:.]+Z|\b[0-9a-f]{8}\b|[+-]?\d+\.\d[\d.]*|\b\d{4,}\b|\bp(?:id":|rocess )\d+|\b(\d+(ms|s|m|h|d))+\b`)
 	question = regexp.MustCompile(`(?m)^.*Type yes.*$`)
 	spacing  = regexp.MustCompile(`\s+`)
 )

@@ -62,11 +62,16 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if err != nil && err.Error() != "" {
+		_, _ = fmt.Fprintf(stderr, "%s: %s\n", root.Name(), plain.Line(err))
+	}
+	return Status(err)
+}
+
+// Status returns the exit status of a command that ends with err.
+func Status(err error) int {
 	if err == nil {
 		return ExitOK
-	}
-	if err.Error() != "" {
-		_, _ = fmt.Fprintf(stderr, "%s: %s\n", root.Name(), plain.Line(err))
 	}
 	if usage := (*UsageError)(nil); errors.As(err, &usage) {
 		return ExitUsage
@@ -75,6 +80,11 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 		return exit.Code
 	}
 	return ExitFailed
+}
+
+// Warner returns a function that writes a warning of redlock to w, in one line.
+func Warner(w io.Writer) func(text string) {
+	return func(text string) { _, _ = fmt.Fprintf(w, "redlock: warning: %s\n", plain.Printable(text)) }
 }
 
 // KnownCommand refuses any argument. cobra calls it with one only if the argument names no command.

@@ -57,6 +57,7 @@ type Event struct {
 	// signal that stopped the command; with Ended, the signal that ended it.
 	Signal syscall.Signal
 	PID    int       // the command's process id, with Started
+	Status int       // the command's exit status as in Outcome, with Ended
 	Until  time.Time // the end of the lease, with Started, Ending and Killed
 	Err    error     // the reason, with Unguarded and Forbidden
 }

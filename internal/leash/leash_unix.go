@@ -172,6 +172,7 @@ func (r *run) end(status syscall.WaitStatus) {
 		r.lose()
 	}
 	r.takeBack(!r.killed.IsZero())
+	event.Status = r.outcome.Status
 	r.say(event)
 }
 

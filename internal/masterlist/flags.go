@@ -4,25 +4,23 @@ package masterlist
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/pflag"
 
 	"github.com/quorumlock/redlock/internal/endpoint"
-	"github.com/quorumlock/redlock/internal/plain"
 	"github.com/quorumlock/redlock/redlock"
 )
 
 // Flags are the flags that list a command's masters and give the prefix of their keys.
 type Flags struct {
-	nodes    URLs
-	file     string
-	Prefix   string
-	set      *pflag.FlagSet // the command's flags
-	Warnings io.Writer      // receives warnings about the list; nil discards them
-	listed   *List          // nil until the list is read
+	nodes  URLs
+	file   string
+	Prefix string
+	set    *pflag.FlagSet    // the command's flags
+	Warn   func(text string) // called with a warning about the list; nil discards it
+	listed *List             // nil until the list is read
 }
 
 // Register adds the flags to those of a command.
@@ -55,8 +53,8 @@ func (c *Flags) masters(ctx context.Context) (list *List, err error) {
 		return nil, err
 	}
 	c.listed = list
-	if list.exposed != "" && c.Warnings != nil {
-		_, _ = fmt.Fprintf(c.Warnings, "redlock: warning: %s\n", plain.Printable(list.exposed))
+	if list.exposed != "" && c.Warn != nil {
+		c.Warn(list.exposed)
 	}
 	return list, nil
 }

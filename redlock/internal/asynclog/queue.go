@@ -7,6 +7,9 @@ import (
 	"github.com/quorumlock/redlock/clock"
 )
 
+// keep is for how many events the memory is used again.
+const keep = 1 << 12
+
 // patience is how long Close waits for a callback that blocks.
 const patience = time.Second
 
@@ -15,21 +18,24 @@ const patience = time.Second
 // time, or carry the operations of all locks, must not wait for a log file, nor die of a panic in a
 // callback.
 type Queue[E any] struct {
-	limit   int // Offer's
-	pass    func(E)
-	running sync.WaitGroup
+	limit    int // Offer's
+	pass     func(E)
+	panicked func(any)
+	running  sync.WaitGroup
 
 	mu     sync.Mutex
 	active bool // there is a goroutine
 	closed bool
 	events []E
 
-	batch []E // what is left of the events that the goroutine has taken; its own
+	// The goroutine's own: the events that it has taken, and how many of them it has passed on.
+	batch  []E
+	passed int
 }
 
-// NewQueue makes a Queue with the callback pass.
-func NewQueue[E any](limit int, pass func(E)) *Queue[E] {
-	return &Queue[E]{limit: limit, pass: pass}
+// NewQueue makes a Queue with the callback pass. panicked is called with what pass panicked with.
+func NewQueue[E any](limit int, pass func(E), panicked func(any)) *Queue[E] {
+	return &Queue[E]{limit: limit, pass: pass, panicked: panicked}
 }
 
 // Put adds an event. It never blocks, and may be used with locks held. After Close it does nothing.
@@ -41,13 +47,18 @@ func (q *Queue[E]) Put(e E) {
 
 // Offer is Put, but returns false and does nothing if the limit of events are waiting.
 func (q *Queue[E]) Offer(e E) bool {
+	return q.OfferAll(1, func(int) E { return e }) == 1
+}
+
+// OfferAll is Offer for n events at once. It returns how many it has added, from the first on.
+func (q *Queue[E]) OfferAll(n int, event func(i int) E) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.events) >= q.limit {
-		return false
+	n = max(min(n, q.limit-len(q.events)), 0)
+	for i := range n {
+		q.add(event(i))
 	}
-	q.add(e)
-	return true
+	return n
 }
 
 func (q *Queue[E]) add(e E) {
@@ -71,14 +82,19 @@ func (q *Queue[E]) run() {
 		}
 	}()
 	for q.take() {
-		for len(q.batch) > 0 {
-			e := q.batch[0]
-			clear(q.batch[:1])
-			q.batch = q.batch[1:]
-			Survive(func() { q.pass(e) })
+		if panicked := Survive(q.passBatch); panicked != nil {
+			q.panicked(panicked)
 		}
 	}
 	exited = false
+}
+
+// passBatch passes on what is left of the batch.
+func (q *Queue[E]) passBatch() {
+	for q.passed < len(q.batch) {
+		q.passed++
+		q.pass(q.batch[q.passed-1])
+	}
 }
 
 // take moves the waiting events to batch. If there are none, it returns false, and the next event
@@ -86,8 +102,12 @@ func (q *Queue[E]) run() {
 func (q *Queue[E]) take() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.batch) == 0 {
-		q.batch, q.events = q.events, nil
+	if q.passed == len(q.batch) {
+		clear(q.batch)
+		if cap(q.batch) > keep {
+			q.batch = nil
+		}
+		q.batch, q.events, q.passed = q.events, q.batch[:0], 0
 	}
 	q.active = len(q.batch) > 0
 	return q.active

@@ -46,8 +46,10 @@ const (
 
 // String returns the name of the operation in errors and traces.
 func (k Kind) String() string {
-	return [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect", "release after", "health"}[k]
+	return names[k]
 }
+
+var names = [...]string{"acquire", "top up", "extend", "release", "clean up", "wait", "leave", "look", "force release", "inspect", "release after", "health"}
 
 // Takes reports whether the operation takes the key.
 func (k Kind) Takes() bool { return k == Acquire || k == TopUp }

@@ -54,21 +54,26 @@ func (s *Server) endQuarantine() {
 	}
 	delete(g.ends, s)
 	g.log.Info("quarantine_over", "quarantine over", "node", s.name, "server", s.addr)
-	if g.onQuarantine != nil {
-		g.onQuarantine(Quarantine{Node: s.node, Addr: s.addr, Until: until, Over: true})
+	s.quarantineOver(until)
+}
+
+func (s *Server) quarantineOver(until time.Time) {
+	if s.guard.onQuarantine != nil {
+		s.guard.onQuarantine(Quarantine{Node: s.node, Addr: s.addr, Until: until, Over: true})
 	}
 }
 
-// Close stops the reports of quarantines.
-func (g *Guard) Close() error {
+// Close ends the reports of quarantines. Those under way are reported as over, so that a gauge of
+// them goes back.
+func (g *Guard) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	for _, timer := range g.ends {
+	for s, timer := range g.ends {
 		timer.Stop()
+		s.quarantineOver(s.quarantine())
 	}
 	clear(g.ends)
-	return nil
 }
 
 // quarantine returns the time until which votes do not count. The caller holds mu.

@@ -65,7 +65,9 @@ Exit status:
 			return f.Check(cmd.Flags().Changed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.Report(args[0], cmd.ErrOrStderr(), func() error {
+				return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
+			})
 		},
 		Annotations: map[string]string{cli.OwnSignals: "they end the wait"},
 	}
@@ -88,7 +90,7 @@ func NewReport(lock *redlock.Lock, handle string) Report {
 	return Report{Key: lock.Key(), Until: run.Stamp(lock.Until()), Token: lock.FencingToken(), Handle: handle}
 }
 
-func (f *flags) run(ctx context.Context, key string, stdout, stderr io.Writer) (err error) {
+func (f *flags) run(ctx context.Context, key string, stdout io.Writer) (err error) {
 	var file *os.File
 	if f.file != "" && f.file != handlefile.Stdin {
 		if file, err = handlefile.Create(f.file); err != nil {
@@ -101,7 +103,7 @@ func (f *flags) run(ctx context.Context, key string, stdout, stderr io.Writer) (
 			}
 		}()
 	}
-	return f.Acquire(ctx, key, stderr, func(locks *redlock.Redlock, lock *redlock.Lock) error {
+	return f.Acquire(ctx, key, func(locks *redlock.Redlock, lock *redlock.Lock) error {
 		handle, err := lock.Detach()
 		if err != nil {
 			_ = lock.Release(ctx) // it goes on if the key is too long for a handle

@@ -57,8 +57,8 @@ Exit status:
 			return cli.NoArguments(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.Warnings = cmd.ErrOrStderr()
-			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			f.Warn = cli.Warner(cmd.ErrOrStderr())
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	f.Register(cmd.Flags())
@@ -68,7 +68,7 @@ Exit status:
 	return cmd
 }
 
-func (f *flags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+func (f *flags) run(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	locks, lock, err := f.Resume(ctx, stdin, func(last time.Duration) time.Duration {
 		if f.ttl > 0 {
 			return time.Duration(f.ttl)
@@ -87,7 +87,7 @@ func (f *flags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writ
 	if f.File == handlefile.Stdin {
 		report.Handle = handle
 	} else if err := handlefile.Replace(f.File, handle); err != nil {
-		_, _ = fmt.Fprintf(stderr, "redlock: warning: the lock was extended, and its old handle stays in %s, which cannot be replaced: %s\n", plain.Printable(f.File), plain.Line(err))
+		f.Warn(fmt.Sprintf("the lock was extended, and its old handle stays in %s, which cannot be replaced: %s", f.File, plain.Line(err)))
 	}
 	switch {
 	case f.json:

@@ -75,8 +75,8 @@ type Handle struct {
 
 // Read reads the handle in a file, or in stdin if name is "-". It returns when ctx ends, because a
 // file can block for ever; the goroutine that reads it is then left behind. Each other error is a
-// usage error. Warnings get a line if others may read the file.
-func Read(ctx context.Context, name string, stdin io.Reader, warnings io.Writer) (Handle, error) {
+// usage error. It calls warn, unless that is nil, if others may read the file.
+func Read(ctx context.Context, name string, stdin io.Reader, warn func(text string)) (Handle, error) {
 	if name == "" {
 		return Handle{}, cli.Usagef("--handle-file is empty")
 	}
@@ -100,7 +100,9 @@ func Read(ctx context.Context, name string, stdin io.Reader, warnings io.Writer)
 			return Handle{}, cli.Usagef("%s has no handle that can be used: %s", called(name), strings.TrimPrefix(err.Error(), "redlock: "))
 		}
 		h.HandleInfo = info
-		warn(name, warnings)
+		if warn != nil && exposed(name) != "" {
+			warn(exposed(name))
+		}
 		return h, nil
 	case <-ctx.Done():
 		return Handle{}, context.Cause(ctx)
@@ -146,13 +148,15 @@ func called(name string) string {
 	return name
 }
 
-// warn reports that others than the file's owner may read or change it.
-func warn(name string, warnings io.Writer) {
+// exposed warns if others than the file's owner may read or change it. Otherwise it returns "".
+func exposed(name string) string {
 	info, err := os.Stat(name)
-	if warnings == nil || name == Stdin || err != nil || !info.Mode().IsRegular() || runtime.GOOS == "windows" {
-		return
+	if name == Stdin || err != nil || !info.Mode().IsRegular() || runtime.GOOS == "windows" {
+		return ""
 	}
-	if mode := info.Mode().Perm(); mode&0o066 != 0 {
-		_, _ = fmt.Fprintf(warnings, "redlock: warning: %s is a secret, and its mode %04o lets others read or change it: chmod 600\n", plain.Printable(name), mode)
+	mode := info.Mode().Perm()
+	if mode&0o066 == 0 {
+		return ""
 	}
+	return fmt.Sprintf("%s is a secret, and its mode %04o lets others read or change it: chmod 600", name, mode)
 }

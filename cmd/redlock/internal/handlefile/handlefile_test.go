@@ -1,7 +1,6 @@
 package handlefile
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"os"
@@ -25,14 +24,12 @@ func TestReadOfAFileOrStdin(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, Write(file, one))
 	for source, stdin := range map[string]io.Reader{name: nil, Stdin: strings.NewReader(" " + one + "\r\n")} {
-		var warnings bytes.Buffer
-		h, err := Read(t.Context(), source, stdin, &warnings)
+		h, err := Read(t.Context(), source, stdin, func(text string) { t.Error(text) })
 		require.NoError(t, err)
 		assert.Equal(t, one, h.Text)
 		assert.Equal(t, "orders", h.Key)
 		assert.Equal(t, "app:", h.KeyPrefix)
 		assert.Equal(t, 10*time.Minute, h.TTL)
-		assert.Empty(t, warnings.String())
 	}
 }
 

@@ -42,7 +42,7 @@ func (f *Flags) Resume(ctx context.Context, stdin io.Reader, ttl func(last time.
 		}
 		f.File = file
 	}
-	h, err := Read(ctx, f.File, stdin, f.Warnings)
+	h, err := Read(ctx, f.File, stdin, f.Warn)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 // health is the state of all masters: the object of --json.
 type health struct {
+	Time     time.Time `json:"time"` // when the masters had answered, by this host's clock
 	Nodes    []*master `json:"nodes"`
 	Warnings []warning `json:"warnings"`
 	Quorum   int       `json:"quorum"` // how many masters must agree
@@ -22,7 +23,7 @@ type health struct {
 }
 
 func newHealth(masters []*master, guard, ttl time.Duration) *health {
-	h := &health{Nodes: masters, Warnings: judge(masters, guard, ttl), Quorum: quorum.Size(len(masters))}
+	h := &health{Time: time.Now().UTC(), Nodes: masters, Warnings: judge(masters, guard, ttl), Quorum: quorum.Size(len(masters))}
 	for _, m := range masters {
 		if m.State == stateOK {
 			h.Voting++

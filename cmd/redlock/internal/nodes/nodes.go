@@ -4,6 +4,7 @@ package nodes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quorumlock/redlock/cmd/redlock/internal/watch"
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/masterlist"
 	"github.com/quorumlock/redlock/internal/terminal"
@@ -24,6 +26,7 @@ type flags struct {
 	masterlist.Flags
 	guard, ttl, timeout cli.Duration
 	json                bool
+	watch               watch.Flag
 }
 
 // Command returns the subcommand nodes.
@@ -45,15 +48,22 @@ nodes writes nothing, except with --restart-guard. With it, nodes looks at the
 masters as a client with this guard does: it writes the guard's identity record
 to a master where the record is missing or names another server.
 
+--watch looks again and again, until ^C. On a terminal it shows the same text in
+place; elsewhere it prints one text after the other, or with --json one object a
+line. It goes on while clients cannot get locks. It then exits with 0.
+
 The exit status is 0 if clients can get locks, in spite of any warnings: a
 majority of the masters can vote, and none is listed twice. It is 69 if they
 cannot, and 64 if the command line is wrong.`,
 		Example: `  redlock nodes --nodes redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3
   redlock nodes --restart-guard 30s
+  redlock nodes --watch=10s
   redlock nodes --json | jq -r '.warnings[] | "\(.code) \(.node)"'`,
-		Args: cli.NoArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cmp.Or(cli.NoArguments(cmd, args), flags.watch.Check(cmd.Flags()))
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			flags.Warnings = cmd.ErrOrStderr()
+			flags.Warn = cli.Warner(cmd.ErrOrStderr())
 			return flags.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
@@ -64,6 +74,7 @@ cannot, and 64 if the command line is wrong.`,
 	cmd.Flags().Lookup("restart-guard").DefValue = ""
 	cmd.Flags().Lookup("ttl").DefValue = ""
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object, for machines")
+	flags.watch.Register(cmd.Flags())
 	return cmd
 }
 
@@ -92,20 +103,46 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 			_ = c.Close()
 		}
 	}()
-	masters, err := survey(ctx, r, clients, f.Prefix, patience)
-	if err != nil {
-		return err
+	look := func(ctx context.Context, w io.Writer) (*health, error) {
+		masters, err := survey(ctx, r, clients, f.Prefix, patience)
+		if err != nil {
+			return nil, err
+		}
+		h := newHealth(masters, guard, time.Duration(f.ttl))
+		if f.json {
+			return h, h.encode(w)
+		}
+		return h, h.print(w, terminal.For(out))
 	}
-	h := newHealth(masters, guard, time.Duration(f.ttl))
-	if f.json {
-		err = h.encode(out)
-	} else {
-		err = h.print(out, terminal.For(out))
+	if f.watch.On() {
+		return f.repeat(ctx, out, look)
 	}
+	h, err := look(ctx, out)
 	if err != nil {
 		return err
 	}
 	return h.verdict()
+}
+
+// repeat looks until ctx ends. Below the text it says why clients cannot get locks, as the error of a
+// single look does.
+func (f *flags) repeat(ctx context.Context, out io.Writer, look func(context.Context, io.Writer) (*health, error)) error {
+	if f.json {
+		return f.watch.Lines(ctx, out, func(ctx context.Context, w io.Writer) error {
+			_, err := look(ctx, w)
+			return err
+		})
+	}
+	return f.watch.Pictures(ctx, out, "redlock nodes", func(ctx context.Context, w io.Writer) error {
+		h, err := look(ctx, w)
+		if err != nil {
+			return err
+		}
+		if err = h.verdict(); err != nil {
+			_, err = fmt.Fprintf(w, "\n%s\n", terminal.Indent+terminal.For(out).Paint(terminal.Red, terminal.Capital(err.Error())+"."))
+		}
+		return err
+	})
 }
 
 // survey asks each master by itself and, at the same time, all of them through a Redlock.

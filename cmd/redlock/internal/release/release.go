@@ -79,7 +79,7 @@ Exit status:
 			return f.check()
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			f.Warnings = cmd.ErrOrStderr()
+			f.Warn = cli.Warner(cmd.ErrOrStderr())
 			if cmd.Flags().Changed("handle-file") {
 				return f.byHandle(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 			}

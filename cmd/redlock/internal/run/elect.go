@@ -67,11 +67,11 @@ func lead(once func(say func(leash.Event)) error, p *printer) error {
 			told = told || e.What == leash.Forwarded && asksToEnd(e.Signal)
 			p.event(e)
 		})
-		if told || !lostTerm(err) {
+		if lost := (*lostError)(nil); told || !errors.As(err, &lost) {
 			return err
 		}
 		_ = p.fail(err)
-		p.tell("standing by")
+		p.tell(eventStandingBy, "standing by")
 	}
 }
 
@@ -79,11 +79,4 @@ func lead(once func(say func(leash.Event)) error, p *printer) error {
 // says that they should read their configuration again.
 func asksToEnd(s syscall.Signal) bool {
 	return s != syscall.SIGHUP && slices.Contains(leash.Endings(), os.Signal(s))
-}
-
-// lostTerm reports whether err is hold's for a lock that was lost. If the command exited with that
-// status by itself, the error has no text.
-func lostTerm(err error) bool {
-	var exit *cli.ExitError
-	return errors.As(err, &exit) && exit.Code == cli.ExitLost && exit.Err != nil
 }

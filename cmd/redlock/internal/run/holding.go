@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,13 +26,14 @@ import (
 // run runs the command under the lock, or in every term of an election. It releases the lock
 // whatever happens, even if ctx has ended.
 func (f *flags) run(ctx context.Context, key string, argv []string, stderr io.Writer) (err error) {
+	p := newPrinter(stderr, key, f.output)
+	defer p.close()
+	defer func() { err = p.fail(err) }()
+	f.Warn = p.exposed
 	path, err := find(argv[0])
 	if err != nil {
 		return err
 	}
-	p := newPrinter(stderr, f.verbose, f.quiet)
-	defer p.close()
-	defer func() { err = p.fail(err) }()
 	// Signals that our parent made us ignore stay ignored, for us and for the command: under nohup,
 	// and in the background of a script.
 	leash.Inherit()
@@ -166,19 +168,30 @@ func (f *flags) hold(lock *redlock.Lock, cmd leash.Command, signals <-chan os.Si
 		lost = released
 	}
 	if lost != nil {
-		return &cli.ExitError{Code: cli.ExitLost, Err: fmt.Errorf("lock %q was lost: %s (validity ended %s)", lock.Key(), plain.Line(lost), exactly(until))}
+		return &cli.ExitError{Code: cli.ExitLost, Err: &lostError{lock.Key(), lost, until}}
 	}
 	if released != nil {
-		p.warn("not released everywhere, keys may live until their ttl: %s", plain.Line(released))
+		p.warn(eventNotReleased, "not released everywhere, keys may live until their ttl: "+plain.Line(released), slog.Any("error", released))
 	} else if after > 0 {
-		p.tell("left %s taken for another %v", lock.Key(), after.Round(time.Millisecond))
+		p.tell(eventLeftTaken, fmt.Sprintf("left %s taken for another %v", lock.Key(), after.Round(time.Millisecond)), slog.Duration("left", after))
 	} else {
-		p.tell("released %s", lock.Key())
+		p.tell(eventReleased, "released "+lock.Key())
 	}
 	if outcome.Status != 0 {
 		return &cli.ExitError{Code: outcome.Status}
 	}
 	return nil
+}
+
+// lostError is the error of a lock that was lost while the command ran.
+type lostError struct {
+	key   string
+	cause error
+	until time.Time // the end of validity
+}
+
+func (e *lostError) Error() string {
+	return fmt.Sprintf("lock %q was lost: %s (validity ended %s)", e.key, plain.Line(e.cause), exactly(e.until))
 }
 
 // giveUp releases the lock, and leaves the key taken for d if that is positive.

@@ -28,8 +28,8 @@ func TestNonblockAtOneInstant(t *testing.T) {
 				path.Shape(func(faultlink.Direction) (time.Duration, bool) { return rand.N(2 * time.Millisecond), false })
 			}
 		}
-		f := &flags{ttl: cli.Duration(runTTL), wait: -1, nonblock: true, conflict: cli.ExitBusy, quiet: true}
-		p := newPrinter(io.Discard, false, true)
+		f := &flags{ttl: cli.Duration(runTTL), wait: -1, nonblock: true, conflict: cli.ExitBusy, output: output{quiet: true}}
+		p := newPrinter(io.Discard, virtual.Key, f.output)
 		defer p.close()
 		for round := range 20 {
 			var got atomic.Int32

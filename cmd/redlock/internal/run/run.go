@@ -41,8 +41,8 @@ type flags struct {
 	clearNodes              bool
 	conflict                int
 	line, owner             string
-	verbose, quiet          bool
-	standby                 bool // this is elect: wait and begin again, whatever happens to the lock
+	output
+	standby bool // this is elect: wait and begin again, whatever happens to the lock
 }
 
 // Command returns the subcommand run.
@@ -95,6 +95,7 @@ Exit status:
     127 the command was not found`,
 		Example: `  redlock run nightly-report -- ./report.sh
   redlock run -n backup -- restic backup /srv
+  redlock run --log-format json -v nightly-report -- ./report.sh
   redlock run -- -key-like-a-flag -- ./report.sh
   redlock run -w 10m --ttl 1m migrate -c 'make migrate && make check'`,
 		Args:              func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
@@ -124,8 +125,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.Var(&f.guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
 	set.StringVar(&f.owner, "owner", "", "how redlock status names this holder (default\nthe host's name and redlock's process id)")
 	set.StringVarP(&f.line, "command", "c", "", "a line for /bin/sh, in place of a command")
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "tell on stderr what happens")
-	set.BoolVarP(&f.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
+	f.output.register(set)
 	for _, name := range []string{"kill-grace", "restart-guard"} {
 		set.Lookup(name).DefValue = ""
 	}
@@ -139,9 +139,6 @@ func (f *flags) start(cmd *cobra.Command, args []string) error {
 		argv = []string{"/bin/sh", "-c", f.line}
 	case cmd.ArgsLenAtDash() == 0: // a first -- stands before KEY, a second after it
 		argv = args[2:]
-	}
-	if !f.quiet {
-		f.Warnings = cmd.ErrOrStderr()
 	}
 	return f.run(cmd.Context(), args[0], argv, cmd.ErrOrStderr())
 }
@@ -211,6 +208,8 @@ func (f *flags) checkFlags(given func(string) bool) error {
 		return cli.Usagef("--restart-guard %v is below --ttl %v: it is the longest ttl in use", time.Duration(f.guard), ttl)
 	case f.verbose && f.quiet:
 		return cli.Usagef("--verbose and --quiet exclude each other")
+	case f.format != "text" && f.format != "json":
+		return cli.Usagef("--log-format %q is neither text nor json", f.format)
 	}
 	if given("wait") && f.wait == 0 {
 		f.nonblock = true

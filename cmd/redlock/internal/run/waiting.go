@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -112,7 +113,8 @@ func (f *flags) rarest() time.Duration {
 }
 
 // waits shows the holder of the lock until stop is called, at pauses of up to rarest if stderr is
-// not a terminal.
+// not a terminal. Records cannot take each other's place, so on a terminal there is one for each
+// change.
 func (p *printer) waits(locks *redlock.Redlock, key string, rarest time.Duration) (stop func()) {
 	if p.quiet {
 		return func() {}
@@ -127,7 +129,7 @@ func (p *printer) waits(locks *redlock.Redlock, key string, rarest time.Duration
 			select {
 			case <-ctx.Done():
 				if p.live {
-					p.say("", true)
+					p.eraseNote()
 				}
 				return
 			case <-time.After(pause):
@@ -137,8 +139,11 @@ func (p *printer) waits(locks *redlock.Redlock, key string, rarest time.Duration
 			}
 			if seen, err := locks.Inspect(ctx, key); err == nil {
 				now := time.Now()
-				waited := now.Sub(began).Round(time.Second)
-				p.say(fmt.Sprintf("waiting for %v, %s: %s", waited, s.describe(seen, now), key), true)
+				waited := now.Sub(began)
+				text, attrs := s.describe(seen, now)
+				if s.changed || p.json == nil || !p.live {
+					p.note(eventWaiting, fmt.Sprintf("waiting for %v, %s: %s", waited.Round(time.Second), text, key), append(attrs, slog.Duration("waited", waited))...)
+				}
 			}
 			if p.live {
 				pause = nextNote
@@ -155,19 +160,25 @@ func (p *printer) waits(locks *redlock.Redlock, key string, rarest time.Duration
 
 // lastHolder is the holder that was last seen, and when it was first seen.
 type lastHolder struct {
-	holder string
-	since  time.Time
+	holder  string
+	since   time.Time
+	state   string // the verdict and the holder of the last look
+	changed bool   // the state is not that of the look before
 }
 
-func (s *lastHolder) describe(i *redlock.Inspection, now time.Time) string {
+func (s *lastHolder) describe(i *redlock.Inspection, now time.Time) (text string, attrs []slog.Attr) {
 	nodes := len(i.Nodes)
 	answered := nodes - status.Inspection{Inspection: i}.Count(status.Failed)
 	holder, on := i.Holder()
+	verdict := i.Verdict().String()
+	s.changed = s.state != verdict+holder
+	s.state = verdict + holder
+	attrs = []slog.Attr{slog.String("verdict", verdict), slog.Int("nodes", nodes), slog.Int("answered", answered)}
 	switch {
 	case answered < i.Need:
-		return fmt.Sprintf("no quorum, %d of %d masters answer", answered, nodes)
+		return fmt.Sprintf("no quorum, %d of %d masters answer", answered, nodes), attrs
 	case holder == "":
-		return fmt.Sprintf("nobody holds a majority of %d masters", nodes)
+		return fmt.Sprintf("nobody holds a majority of %d masters", nodes), attrs
 	}
 	var left time.Duration
 	for _, n := range i.Nodes {
@@ -176,11 +187,14 @@ func (s *lastHolder) describe(i *redlock.Inspection, now time.Time) string {
 		}
 	}
 	if s.holder != holder {
-		*s = lastHolder{holder, now}
+		s.holder, s.since = holder, now
 	}
+	held := now.Sub(s.since)
+	attrs = append(attrs, slog.String("holder", holder), slog.Int("on", on), slog.Duration("held", held), slog.Duration("left", left))
 	if owner, _ := i.Owner(); owner != "" {
+		attrs = append(attrs, slog.String("owner", owner))
 		holder = fmt.Sprintf("%s (%s)", owner, holder)
 	}
 	return fmt.Sprintf("held by %s on %d of %d for %v+, %v left",
-		holder, on, nodes, now.Sub(s.since).Round(time.Second), left.Round(time.Second))
+		holder, on, nodes, held.Round(time.Second), left.Round(time.Second)), attrs
 }

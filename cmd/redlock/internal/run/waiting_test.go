@@ -30,7 +30,7 @@ func TestWhomAWaitIsFor(t *testing.T) {
 		{8 * time.Second, []redlock.NodeInspection{b, a, b}, "held by bbbb on 2 of 3 for 0s+, 7s left"},
 		{9 * time.Second, []redlock.NodeInspection{b, a, b}, "held by bbbb on 2 of 3 for 1s+, 7s left"},
 	} {
-		got := s.describe(&redlock.Inspection{Need: 2, Nodes: look.nodes}, start.Add(look.after))
+		got, _ := s.describe(&redlock.Inspection{Need: 2, Nodes: look.nodes}, start.Add(look.after))
 		assert.Equal(t, look.want, got, "after %v", look.after)
 	}
 }

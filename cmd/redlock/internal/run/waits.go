@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,7 +21,10 @@ import (
 
 // Wait lets another subcommand wait for a lock as run does: with the same flags, the same lines on
 // stderr, and the same exit statuses.
-type Wait struct{ flags }
+type Wait struct {
+	flags
+	p *printer
+}
 
 // Register adds the flags to those of a command. There is no default for --ttl.
 func (w *Wait) Register(set *pflag.FlagSet) {
@@ -32,8 +37,7 @@ func (w *Wait) Register(set *pflag.FlagSet) {
 	set.BoolVar(&w.fencing, "fencing", false, "get a fencing token, which --json shows")
 	set.Var(&w.guard, "restart-guard", "the longest ttl in use on these masters: those\nthat may have forgotten locks do not vote\n(default off)")
 	set.StringVar(&w.owner, "owner", "", "how redlock status names this holder (default\nthe host's name and redlock's process id)")
-	set.BoolVarP(&w.verbose, "verbose", "v", false, "tell on stderr what happens")
-	set.BoolVarP(&w.quiet, "quiet", "q", false, "tell nothing on stderr but errors")
+	w.output.register(set)
 	for _, name := range []string{"ttl", "wait", "restart-guard"} {
 		set.Lookup(name).DefValue = ""
 	}
@@ -50,32 +54,37 @@ func (w *Wait) Check(given func(string) bool) error {
 // TTL returns --ttl.
 func (w *Wait) TTL() time.Duration { return time.Duration(w.ttl) }
 
-// Acquire waits for the lock, as the flags say, and calls held with it. Signals end the wait. While
-// held runs they do nothing, and a pipe that nobody reads is an error of the write.
-func (w *Wait) Acquire(ctx context.Context, key string, stderr io.Writer, held func(*redlock.Redlock, *redlock.Lock) error) error {
-	if !w.quiet {
-		w.Warnings = stderr
-	}
-	p := newPrinter(stderr, w.verbose, w.quiet)
-	defer p.close()
+// Report does something for a lock. It writes the messages of Acquire, and the error, to stderr as
+// the flags say, and returns an error without a text.
+func (w *Wait) Report(key string, stderr io.Writer, do func() error) error {
+	w.p = newPrinter(stderr, key, w.output)
+	defer w.p.close()
+	w.Warn = w.p.exposed
+	return w.p.fail(do())
+}
+
+// Acquire waits for the lock, as the flags say, and calls held with it. It is called within Report.
+// Signals end the wait. While held runs they do nothing, and a pipe that nobody reads is an error of
+// the write.
+func (w *Wait) Acquire(ctx context.Context, key string, held func(*redlock.Redlock, *redlock.Lock) error) error {
 	signals := make(chan os.Signal, 8)
 	notify(signals, heeded(leash.Endings()))
 	defer signal.Stop(signals)
 	notify(make(chan os.Signal, 1), heeded([]os.Signal{syscall.SIGPIPE}))
 
-	locks, err := w.openUnless(ctx, signals, w.config(p))
+	locks, err := w.openUnless(ctx, signals, w.config(w.p))
 	if err != nil {
-		return p.fail(err)
+		return err
 	}
-	lock, err := w.acquire(context.WithoutCancel(ctx), locks, key, signals, p)
+	lock, err := w.acquire(context.WithoutCancel(ctx), locks, key, signals, w.p)
 	if errors.Is(err, errAtOnce) {
 		// A master may have granted the lock already, and nobody has its handle.
-		p.warn("the lock may be held until --ttl %v is over: see redlock status", w.TTL())
-		return p.fail(err)
+		w.p.warn(eventMaybeHeld, fmt.Sprintf("the lock may be held until --ttl %v is over: see redlock status", w.TTL()), slog.Duration("ttl", w.TTL()))
+		return err
 	}
 	defer masterlist.Leave(locks)
 	if err != nil {
-		return p.fail(err)
+		return err
 	}
-	return p.fail(held(locks, lock))
+	return held(locks, lock)
 }

@@ -214,6 +214,18 @@ func (i Inspection) Count(state string) (n int) {
 	return n
 }
 
+// most returns the largest number of masters that have the same lock.
+func (i Inspection) most() (n int) {
+	on := map[string]int{}
+	for _, node := range i.Nodes {
+		if node.Holder != "" {
+			on[node.Holder]++
+			n = max(n, on[node.Holder])
+		}
+	}
+	return n
+}
+
 // waiting returns the length of the longest queue. A node that restarts loses its entries.
 func (i Inspection) waiting() (n int) {
 	for _, node := range i.Nodes {

@@ -144,3 +144,124 @@ func TestNestedLockRefusesABadTTL(t *testing.T) {
 		require.NoError(t, outer.Release(ctx))
 	})
 }
+
+// renewals returns after how many seconds from now a node is asked, within d. The time is counted
+// in steps of a tenth of a second.
+func renewals(b *virtual.Bed, d time.Duration) (at []float64) {
+	forget(b)
+	start := time.Now()
+	for time.Since(start) < d {
+		time.Sleep(100 * time.Millisecond)
+		b.Settle()
+		if len(b.Asked(0)) > 0 {
+			at = append(at, time.Since(start).Seconds())
+		}
+	}
+	return at
+}
+
+// nest returns a lock that is nested in the one that carries has.
+func nest(b *virtual.Bed, carries context.Context, ttl time.Duration) *redlock.Lock {
+	b.Helper()
+	l, err := b.Redlock.TryAcquire(carries, key, ttl)
+	require.NoError(b, err)
+	return l
+}
+
+func TestNestedKeepAliveRenewsUntilTheNestedLockEnds(t *testing.T) {
+	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
+		b.Warm()
+		outer := b.Acquire(key, 9*time.Second)
+		require.NoError(t, b.Redlock.Do(outer.Context(), key, 9*time.Second, func(ctx context.Context) error {
+			assert.Equal(t, []float64{3, 6, 9, 12, 15, 18}, renewals(b, 20*time.Second))
+			return ctx.Err()
+		}))
+		assert.True(t, outer.Valid())
+		left := outer.Until()
+		assert.Empty(t, renewals(b, time.Until(left)), "nobody wants it renewed")
+		assert.False(t, outer.Valid())
+		assert.Equal(t, redlock.ErrExpired, context.Cause(outer.Context()))
+	})
+}
+
+func TestNestedKeepAliveLeavesTheOuterOneAsItIs(t *testing.T) {
+	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
+		b.Warm()
+		require.NoError(t, b.Redlock.Do(ctx, key, 9*time.Second, func(ctx context.Context) error {
+			require.NoError(t, b.Redlock.Do(ctx, key, 9*time.Second, func(context.Context) error { return nil }))
+			assert.Equal(t, []float64{3, 6, 9, 12, 15, 18}, renewals(b, 20*time.Second))
+			return ctx.Err()
+		}))
+	})
+}
+
+func TestNestedKeepAliveOfSiblingsLastsUntilTheLast(t *testing.T) {
+	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
+		b.Warm()
+		outer := b.Acquire(key, 9*time.Second)
+		first, second := nest(b, outer.Context(), 9*time.Second), nest(b, outer.Context(), 9*time.Second)
+		first.KeepAlive()
+		second.KeepAlive()
+		first.KeepAlive() // does nothing
+		require.NoError(t, first.Release(ctx))
+		assert.Equal(t, []float64{3, 6, 9}, renewals(b, 10*time.Second))
+		require.NoError(t, second.Release(ctx))
+		assert.Empty(t, renewals(b, 6*time.Second))
+
+		// Renewals begin again, at once, as the ttl is nearly over.
+		third := nest(b, outer.Context(), time.Second)
+		require.NoError(t, outer.Extend(ctx, 9*time.Second))
+		third.KeepAlive()
+		first.KeepAlive() // has ended: does nothing
+		assert.NotEmpty(t, renewals(b, time.Second))
+		require.NoError(t, outer.Release(ctx))
+		assert.Empty(t, renewals(b, time.Minute))
+	})
+}
+
+// The renewal was sent before the nested lock ended, and is answered after that.
+func TestNestedKeepAliveEndsWhileARenewalIsUnderWay(t *testing.T) {
+	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
+		b.Warm()
+		outer := b.Acquire(key, 9*time.Second)
+		nested := nest(b, outer.Context(), 9*time.Second)
+		nested.KeepAlive()
+		b.Settle()
+		b.Delay(100*time.Millisecond, 100*time.Millisecond)
+		time.Sleep(3100 * time.Millisecond)
+		require.NoError(t, nested.Release(ctx))
+		again := nest(b, outer.Context(), time.Second)
+		again.KeepAlive()
+		require.NoError(t, again.Release(ctx))
+		time.Sleep(time.Second)
+		b.Delay(0, 0)
+		assert.True(t, outer.Valid())
+		assert.Empty(t, renewals(b, time.Minute))
+		assert.False(t, outer.Valid())
+	})
+}
+
+// The outer lock renews 30 s, and the nested one 3 s: a loss is found after a second at the most.
+func TestNestedKeepAliveRenewsInTimeForTheShortestTTL(t *testing.T) {
+	virtual.Run(t, 3, reentrant, func(b *virtual.Bed) {
+		b.Warm()
+		outer := b.Acquire(key, 30*time.Second)
+		outer.KeepAlive()
+		nested := nest(b, outer.Context(), 3*time.Second)
+		nested.KeepAlive()
+		assert.Equal(t, []float64{1, 2, 3, 4}, renewals(b, 4500*time.Millisecond))
+		assert.Greater(t, time.Until(outer.Until()), 29*time.Second, "each asks for the longest ttl")
+		require.NoError(t, nested.Release(ctx))
+		assert.Len(t, renewals(b, 30*time.Second), 3)
+
+		longer := nest(b, outer.Context(), time.Minute)
+		longer.KeepAlive()
+		assert.Len(t, renewals(b, 30*time.Second), 3)
+		assert.Greater(t, time.Until(outer.Until()), 45*time.Second)
+		require.NoError(t, longer.Release(ctx))
+		time.Sleep(30 * time.Second)
+		assert.Less(t, time.Until(outer.Until()), 45*time.Second, "the nested lock's ttl ends with it")
+		assert.True(t, outer.Valid())
+		require.NoError(t, outer.Release(ctx))
+	})
+}

@@ -18,7 +18,7 @@ import (
 // the same kind are merged. So nothing is lost, and the memory is bounded by some megabytes.
 const backlog = 1 << 14
 
-// reporter tells Config.Observer what happens. A nil *reporter tells nobody.
+// reporter reports to Config.Observer. A nil *reporter reports nothing.
 type reporter struct {
 	observer Observer
 	clock    clock.Clock
@@ -48,31 +48,34 @@ func newReporter(cfg Config, nodes []*conn.Node, log *asynclog.Log) *reporter {
 		return nil
 	}
 	t := &reporter{observer: cfg.Observer, clock: cfg.Clock, nodes: nodes, log: log}
-	t.events = asynclog.NewQueue(backlog, t.pass)
+	t.events = asynclog.NewQueue(backlog, t.pass, t.panicked)
 	return t
 }
 
-// call calls the Observer, and survives its panic.
+// call calls the Observer, and recovers from its panic.
 func (t *reporter) call(f func(Observer)) {
 	if panicked := asynclog.Survive(func() { f(t.observer) }); panicked != nil {
-		t.log.Warn("observer_panicked", "observer panicked", "error", fmt.Sprint(panicked))
+		t.panicked(panicked)
 	}
 }
 
-// pass tells the Observer of an event. The queue calls it.
+func (t *reporter) panicked(with any) {
+	t.log.Warn("observer_panicked", "observer panicked", "error", fmt.Sprint(with))
+}
+
+// pass reports an event. The queue calls it.
 func (t *reporter) pass(e event) {
 	switch {
 	case e.call != nil:
-		t.call(e.call)
+		e.call(t.observer)
 	case e.renewal != nil:
-		t.call(func(o Observer) { o.OperationEnded(e.renewal.ctx, e.renewal.result) })
+		t.observer.OperationEnded(e.renewal.ctx, e.renewal.result)
 	default:
-		op := e.vote.Round.Op()
-		ctx := op.Context
+		ctx := e.vote.Round.Op().Context
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		t.call(func(o Observer) { o.NodeVoted(ctx, t.nodeVote(e.vote)) })
+		t.observer.NodeVoted(ctx, t.nodeVote(e.vote))
 	}
 }
 
@@ -88,36 +91,39 @@ func (t *reporter) nodeVote(v quorum.Voted[protocol.Operation]) NodeVote {
 	return vote
 }
 
-// voted takes a vote from a lane.
-func (t *reporter) voted(v quorum.Voted[protocol.Operation]) {
-	if t.events.Offer(event{vote: v}) {
+// voted queues the reports of votes. Lanes call it.
+func (t *reporter) voted(votes []quorum.Voted[protocol.Operation]) {
+	taken := t.events.OfferAll(len(votes), func(i int) event { return event{vote: votes[i]} })
+	if taken == len(votes) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	vote := t.nodeVote(v)
-	kind := NodeVote{Node: vote.Node, Op: vote.Op, Vote: vote.Vote}
-	t.passMerged()
-	if merged := t.votes[kind]; merged != nil {
-		vote.Latency += merged.Latency
-		vote.Count += merged.Count
+	for _, v := range votes[taken:] {
+		vote := t.nodeVote(v)
+		kind := NodeVote{Node: vote.Node, Op: vote.Op, Vote: vote.Vote}
+		t.passMerged()
+		if merged := t.votes[kind]; merged != nil {
+			vote.Latency += merged.Latency
+			vote.Count += merged.Count
+		}
+		vote.Key = ""
+		t.votes[kind] = &vote
 	}
-	vote.Key = ""
-	t.votes[kind] = &vote
 }
 
-// renewed takes the result of a renewal.
-func (t *reporter) renewed(l *Lock, round *quorum.Round[protocol.Operation], ttl, left time.Duration, err error) {
+// renewed queues the report of a renewal.
+func (t *reporter) renewed(ctx context.Context, round *quorum.Round[protocol.Operation], ttl, left time.Duration, err error) {
 	if t == nil {
 		return
 	}
-	o := t.observe(l.values, OpRenew, l.key, ttl, round.Start())
+	o := t.observe(ctx, OpRenew, round.Op().Key, ttl, round.Start())
 	o.decided(round)
 	result := OperationResult{
 		Operation: o.op, Elapsed: round.Decided().Sub(round.Start()), Rounds: 1, Left: left, Err: err, Count: 1,
-		traces: o.traces,
+		rounds: o,
 	}
-	if t.events.Offer(event{renewal: &renewal{l.values, result}}) {
+	if t.events.Offer(event{renewal: &renewal{ctx, result}}) {
 		return
 	}
 	t.mu.Lock()
@@ -130,12 +136,12 @@ func (t *reporter) renewed(l *Lock, round *quorum.Round[protocol.Operation], ttl
 		result.Rounds += merged.Rounds
 		result.Count += merged.Count
 	}
-	result.Key, result.traces = "", nil
+	result.Key, result.rounds = "", nil
 	t.renewals[cause] = &result
 }
 
-// passMerged has the Observer told of what is merged from now on, after everything that waits. The
-// caller holds mu.
+// passMerged queues a report of what is merged from now on, unless one is queued already. The caller
+// holds mu.
 func (t *reporter) passMerged() {
 	if t.votes != nil {
 		return
@@ -158,75 +164,73 @@ func (t *reporter) passMerged() {
 	}})
 }
 
-// lockEnded takes the end of a lock, also from a caller that holds its mutexes.
-func (t *reporter) lockEnded(l *Lock, cause error) {
+// lockEnded queues the report of the end of a lock, also for a caller that holds the lock's mutexes.
+func (t *reporter) lockEnded(ctx context.Context, end LockEnd) {
 	if t == nil {
 		return
 	}
-	ctx, end := l.values, l.endedBy(cause)
 	t.events.Put(event{call: func(o Observer) { o.LockEnded(ctx, end) }})
 }
 
-// released tells the Observer of the end of a lock that its holder has released.
-func (t *reporter) released(ctx context.Context, l *Lock, cause error) {
+// released reports, on the caller's goroutine, the end of a lock that its holder has released.
+func (t *reporter) released(ctx context.Context, end LockEnd) {
 	if t != nil {
-		end := l.endedBy(cause)
 		t.call(func(o Observer) { o.LockEnded(ctx, end) })
 	}
 }
 
-// quarantine takes the beginning or the end of a quarantine.
+// quarantine queues the report of the beginning or the end of a quarantine.
 func (t *reporter) quarantine(q voter.Quarantine) {
-	told := Quarantine{Node: q.Node, Addr: t.nodes[q.Node].Addr, Server: q.Addr, Until: q.Until, Why: q.Why}
+	report := Quarantine{Node: q.Node, Addr: t.nodes[q.Node].Addr, Server: q.Addr, Until: q.Until, Why: q.Why}
 	t.events.Put(event{call: func(o Observer) {
 		if q.Over {
-			o.QuarantineEnded(told)
+			o.QuarantineEnded(report)
 		} else {
-			o.QuarantineBegan(told)
+			o.QuarantineBegan(report)
 		}
 	}})
 }
 
-// close has the Observer told of everything that happened until now.
+// close returns when everything that happened until now is reported; see asynclog.Queue.Close.
 func (t *reporter) close() {
 	if t != nil {
 		t.events.Close(t.clock)
 	}
 }
 
-// observed is an operation of a caller, as the Observer is told of it. The zero value is one that
-// the Observer is not told of.
+// observed is an operation that is reported to the Observer. A nil *observed is one that is not.
 //
-// While the operation is under way, observed only takes notes: Close waits for the operation, and
-// a lock for its release, so neither may wait for the Observer.
+// While the operation is under way, observed only records it. Close waits for the operation, and a lock
+// for its release, so the operation must not wait for the Observer.
 type observed struct {
 	t      *reporter
 	ctx    context.Context
 	op     Operation
 	rounds int
-	last   []*quorum.Round[protocol.Operation] // of the rounds, the last maxTraces
-	waits  time.Time                           // since when the caller waits; zero: it does not
-	left   time.Duration                       // OperationResult.Left
+	last   []*quorum.Round[protocol.Operation]  // of the rounds, the last maxTraces
+	first  [1]*quorum.Round[protocol.Operation] // mostly there is one: room for it in last
+	waited time.Duration                        // OperationResult.Waited
+	left   time.Duration                        // OperationResult.Left
 }
 
 // maxTraces bounds how many rounds of a long wait are kept for OperationResult.Traces.
 const maxTraces = 32
 
 // observe returns an operation that began at start, or now if start is zero.
-func (t *reporter) observe(ctx context.Context, op, key string, ttl time.Duration, start time.Time) observed {
+func (t *reporter) observe(ctx context.Context, op, key string, ttl time.Duration, start time.Time) *observed {
 	if t == nil {
-		return observed{}
+		return nil
 	}
 	if start.IsZero() {
 		start = t.clock.Now()
 	}
-	return observed{t: t, ctx: ctx, op: Operation{Op: op, Key: key, TTL: ttl, Start: start}}
+	return &observed{t: t, ctx: ctx, op: Operation{Op: op, Key: key, TTL: ttl, Start: start}}
 }
 
-// acquire tells the Observer that an acquisition begins.
-func (t *reporter) acquire(ctx context.Context, key string, ttl time.Duration) observed {
+// acquire reports that an acquisition begins.
+func (t *reporter) acquire(ctx context.Context, key string, ttl time.Duration) *observed {
 	if t == nil {
-		return observed{}
+		return nil
 	}
 	o := t.observe(ctx, OpAcquire, key, ttl, time.Time{})
 	t.call(func(observer Observer) {
@@ -237,39 +241,46 @@ func (t *reporter) acquire(ctx context.Context, key string, ttl time.Duration) o
 	return o
 }
 
-// decided notes a round that was decided.
+// decided records a round that was decided.
 func (o *observed) decided(round *quorum.Round[protocol.Operation]) {
-	if o.t == nil {
+	if o == nil {
 		return
 	}
 	o.rounds++
+	if o.last == nil {
+		o.last = o.first[:0]
+	}
 	if len(o.last) == maxTraces {
 		o.last = append(o.last[:0], o.last[1:]...)
 	}
 	o.last = append(o.last, round)
 }
 
-// ended tells the Observer that the operation has ended. It must not be called between enter and
+// ended reports that the operation has ended. It must not be called between enter and
 // operations.Done.
 func (o *observed) ended(err error) {
-	if o.t == nil {
+	if o == nil {
 		return
 	}
-	now := o.t.clock.Now()
 	result := OperationResult{
-		Operation: o.op, Elapsed: now.Sub(o.op.Start), Rounds: o.rounds, Left: o.left, Err: err, Count: 1,
-		traces: o.traces,
-	}
-	if !o.waits.IsZero() {
-		result.Waited = now.Sub(o.waits)
+		Operation: o.op, Elapsed: o.t.clock.Now().Sub(o.op.Start), Waited: o.waited, Rounds: o.rounds, Left: o.left,
+		Err: err, Count: 1, rounds: o,
 	}
 	o.t.call(func(observer Observer) { observer.OperationEnded(o.ctx, result) })
 }
 
+// traces describes the rounds. A vote that has decided its round may not have been timed yet; it came
+// no later than the decision.
 func (o *observed) traces() []Trace {
 	traces := make([]Trace, len(o.last))
 	for i, round := range o.last {
-		traces[i] = traceOf(o.t.nodes, round)
+		trace := traceOf(o.t.nodes, round)
+		for n := range trace.Nodes {
+			if node := &trace.Nodes[n]; node.Latency == 0 && node.Vote != quorum.Pending {
+				node.Latency = trace.Elapsed
+			}
+		}
+		traces[i] = trace
 	}
 	return traces
 }
