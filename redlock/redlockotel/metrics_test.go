@@ -203,6 +203,15 @@ func TestQuarantine(t *testing.T) {
 		assert.Equal(b, map[string]string{series: "1"}, o.values("redlock.node.quarantined"))
 		time.Sleep(virtual.Quarantine)
 		assert.Equal(b, map[string]string{series: "0"}, o.values("redlock.node.quarantined"))
+
+		require.NoError(b, b.Masters.Master(1).RestartEmpty())
+		for range 2 {
+			b.Acquire("another", time.Second)
+			time.Sleep(2 * time.Second)
+		}
+		assert.Equal(b, map[string]string{series: "1"}, o.values("redlock.node.quarantined"))
+		require.NoError(b, b.Redlock.Close())
+		assert.Equal(b, map[string]string{series: "0"}, o.values("redlock.node.quarantined"))
 	})
 }
 
