@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quorumlock/redlock/internal/testenv/virtual"
 	"github.com/quorumlock/redlock/quorum"
@@ -202,7 +203,31 @@ func TestQuarantine(t *testing.T) {
 		assert.Equal(b, map[string]string{series: "1"}, o.values("redlock.node.quarantined"))
 		time.Sleep(virtual.Quarantine)
 		assert.Equal(b, map[string]string{series: "0"}, o.values("redlock.node.quarantined"))
+
+		require.NoError(b, b.Masters.Master(1).RestartEmpty())
+		for range 2 {
+			b.Acquire("another", time.Second)
+			time.Sleep(2 * time.Second)
+		}
+		assert.Equal(b, map[string]string{series: "1"}, o.values("redlock.node.quarantined"))
+		require.NoError(b, b.Redlock.Close())
+		assert.Equal(b, map[string]string{series: "0"}, o.values("redlock.node.quarantined"))
 	})
+}
+
+// The time for which an acquisition waited is a part of its duration.
+func TestWaitDuration(t *testing.T) {
+	o := observe(t)
+	op := redlock.Operation{Op: redlock.OpAcquire, Key: key, TTL: ttl, Start: time.Now()}
+	ctx := o.AcquireBegan(t.Context(), op)
+	assert.Equal(t, map[string]string{"redlock.waiting{}": "1"}, o.values(""))
+	o.OperationEnded(ctx, redlock.OperationResult{Operation: op, Elapsed: 3 * time.Second, Waited: 2 * time.Second, Count: 1})
+	assert.Equal(t, map[string]string{
+		"redlock.acquire.duration{redlock.operation=acquire,redlock.outcome=acquired}": "1: 3",
+		"redlock.wait.duration{redlock.outcome=acquired}":                              "1: 2",
+		"redlock.waiting{}": "0",
+		"redlock.held{}":    "1",
+	}, o.values(""))
 }
 
 // Votes and renewals that were merged for a slow Observer count as many as they are, but their
@@ -299,7 +324,7 @@ func TestWithSpanKey(t *testing.T) {
 	}, redlockotel.WithKey(keyClass), redlockotel.WithSpanKey(wholeKey))
 }
 
-// A measurement leads to the trace in which it was made.
+// A measurement leads to the trace in which it was made. That of an operation leads to its span.
 func TestExemplars(t *testing.T) {
 	observed(t, redlock.Config{}, func(o *telemetry, b *virtual.Bed) {
 		holder := b.NewRedlock(redlock.Config{})
@@ -307,16 +332,13 @@ func TestExemplars(t *testing.T) {
 		require.NoError(b, err)
 		time.AfterFunc(time.Second, func() { assert.NoError(b, lock.Release(b.Context())) })
 
-		ctx, span := o.tracer.Start(b.Context(), "work")
+		ctx, work := o.tracer.Start(b.Context(), "work")
 		lock, err = b.Redlock.Acquire(ctx, key, ttl)
 		require.NoError(b, err)
 		require.NoError(b, lock.Extend(ctx, ttl))
 		lock.KeepAlive()
 		time.Sleep(ttl / 2)
 		require.NoError(b, lock.Release(ctx))
-		for _, m := range b.Masters.All() {
-			m.Miniredis().FlushAll()
-		}
 		lock, err = b.Redlock.TryAcquire(ctx, key, ttl)
 		require.NoError(b, err)
 		for _, m := range b.Masters.All() {
@@ -324,13 +346,38 @@ func TestExemplars(t *testing.T) {
 		}
 		require.ErrorIs(b, lock.Extend(ctx, ttl), redlock.ErrNotHeld)
 		b.Settle()
+
+		spans := map[trace.SpanID]string{work.SpanContext().SpanID(): "work"}
+		for _, s := range o.ended() {
+			spans[s.SpanContext.SpanID()] = s.Name
+		}
+		leads := map[string]map[string]bool{}
 		for name, m := range o.instruments() {
 			_, points := points(m)
+			leads[name] = map[string]bool{}
 			for _, p := range points {
-				assert.Contains(b, p.traces, span.SpanContext().TraceID(), "%s %v", name, p.attributes.ToSlice())
+				assert.NotEmpty(b, p.exemplars, "%s %v", name, p.attributes.ToSlice())
+				for _, to := range p.exemplars {
+					assert.Equal(b, work.SpanContext().TraceID(), to.TraceID(), name)
+					leads[name][spans[to.SpanID()]] = true
+				}
 			}
 		}
-		assert.Len(b, o.instruments(), len(documented(b))-1) // there is no quarantine
+		work.End()
+		delete(leads, "redlock.held") // the SDK keeps some exemplars, of beginnings or of ends
+		only := func(span string) map[string]bool { return map[string]bool{span: true} }
+		assert.Equal(b, map[string]map[string]bool{
+			"redlock.acquire.duration":   only("redlock.acquire"),
+			"redlock.wait.duration":      only("redlock.acquire"),
+			"redlock.waiting":            only("redlock.acquire"),
+			"redlock.hold.duration":      only("work"),
+			"redlock.lost":               only("work"),
+			"redlock.extend.duration":    {"redlock.extend": true, "work": true}, // of a renewal
+			"redlock.renewal.left":       only("work"),
+			"redlock.release.duration":   only("redlock.release"),
+			"redlock.node.votes":         only("work"),
+			"redlock.node.vote.duration": only("work"),
+		}, leads)
 	})
 }
 

@@ -73,7 +73,7 @@ type point struct {
 	count      uint64
 	sum        float64
 	bounds     []float64
-	traces     []trace.TraceID // of the exemplars
+	exemplars  []trace.SpanContext // where they lead
 }
 
 // points returns the time series of an instrument.
@@ -81,12 +81,12 @@ func points(m metricdata.Metrics) (kind string, points []point) {
 	switch data := m.Data.(type) {
 	case metricdata.Histogram[float64]:
 		for _, p := range data.DataPoints {
-			points = append(points, point{p.Attributes, p.Count, p.Sum, p.Bounds, traceIDs(p.Exemplars)})
+			points = append(points, point{p.Attributes, p.Count, p.Sum, p.Bounds, spanContexts(p.Exemplars)})
 		}
 		return "histogram", points
 	case metricdata.Sum[int64]:
 		for _, p := range data.DataPoints {
-			points = append(points, point{p.Attributes, 0, float64(p.Value), nil, traceIDs(p.Exemplars)})
+			points = append(points, point{p.Attributes, 0, float64(p.Value), nil, spanContexts(p.Exemplars)})
 		}
 		if data.IsMonotonic {
 			return "counter", points
@@ -94,18 +94,20 @@ func points(m metricdata.Metrics) (kind string, points []point) {
 		return "up-down counter", points
 	case metricdata.Gauge[int64]:
 		for _, p := range data.DataPoints {
-			points = append(points, point{p.Attributes, 0, float64(p.Value), nil, traceIDs(p.Exemplars)})
+			points = append(points, point{p.Attributes, 0, float64(p.Value), nil, spanContexts(p.Exemplars)})
 		}
 		return "gauge", points
 	}
 	return fmt.Sprintf("%T", m.Data), nil
 }
 
-func traceIDs[N int64 | float64](exemplars []metricdata.Exemplar[N]) (ids []trace.TraceID) {
+func spanContexts[N int64 | float64](exemplars []metricdata.Exemplar[N]) (found []trace.SpanContext) {
 	for _, e := range exemplars {
-		ids = append(ids, trace.TraceID(e.TraceID))
+		found = append(found, trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: trace.TraceID(e.TraceID), SpanID: trace.SpanID(e.SpanID),
+		}))
 	}
-	return ids
+	return found
 }
 
 // values returns the time series of instruments that begin with prefix, as text:
@@ -145,7 +147,7 @@ func (o *telemetry) names() (names []string) {
 func attributes(kvs []attribute.KeyValue) map[string]string {
 	found := map[string]string{}
 	for _, kv := range kvs {
-		found[string(kv.Key)] = kv.Value.Emit()
+		found[string(kv.Key)] = kv.Value.String()
 	}
 	return found
 }
