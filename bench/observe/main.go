@@ -144,7 +144,7 @@ func (v *variant) take(ctx context.Context, urls []string, t load.Turn, counts b
 	}
 	if counts {
 		v.perSecond = append(v.perSecond, outcome.PerSecond)
-		v.cpu = append(v.cpu, float64((used()-before2).Nanoseconds())/1000/float64(outcome.Cycles))
+		v.cpu = append(v.cpu, float64((used()-start).Nanoseconds())/1000/float64(outcome.Cycles))
 		v.allocs = append(v.allocs, outcome.Allocs)
 	}
 	return nil
