@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -152,4 +154,36 @@ func TestReadmeShowsCompiledCode(t *testing.T) {
 		}
 	}
 	_, _ = guardedLocks, pay
+}
+
+// The page on observability lists every record that the library logs, with its level and message.
+func TestObservabilityPageHasEachRecord(t *testing.T) {
+	page, err := os.ReadFile("../docs/observability.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), "\n## Logs\n")
+	documented := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| ([^|]+) \\| ([^|]+) \\|").FindAllStringSubmatch(section, -1) {
+		if m[2] == "WARN" || m[2] == "INFO" {
+			documented[m[1]] = m[2] + " " + m[3] + " " + strings.ReplaceAll(m[4], "`", "")
+		}
+	}
+	logged := map[string]string{}
+	attribute := regexp.MustCompile(`"(\w+)", `)
+	for _, pattern := range []string{"*.go", "internal/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, m := range regexp.MustCompile(`(?s)\b[lL]og\.(Warn|Info)\("(\w+)", "([^"]+)",(.*?)\)\n`).FindAllStringSubmatch(string(text), -1) {
+				var attributes []string
+				for _, a := range attribute.FindAllStringSubmatch(m[4], -1) {
+					attributes = append(attributes, a[1])
+				}
+				logged[m[2]] = strings.ToUpper(m[1]) + " " + m[3] + " " + strings.Join(attributes, ", ")
+			}
+		}
+	}
+	assert.Contains(t, logged, "lock_lost")
+	assert.Equal(t, logged, documented)
 }

@@ -5,8 +5,10 @@
 //
 // It starts five redis-server processes on the loopback interface. Callers acquire and release
 // locks of their own without a pause, with a Redlock without an Observer, with one that only
-// counts, and with package redlockotel. The order changes from turn to turn. A ratio is the median
-// of the ratios within a turn, so that other work of the machine affects both of its sides.
+// counts, and with the metrics of package redlockotel. The order changes from turn to turn. A ratio is
+// the median of the ratios within a turn, so that other work of the machine affects both of its sides.
+// The variant without an Observer is measured twice: the ratio of the second to the first shows what
+// the machine makes of equal things. Processor time is this process', without the masters'.
 //
 // The exit status is 1 if something does not run. It does not depend on the figures.
 package main
@@ -24,10 +26,14 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/quorumlock/redlock/bench/load"
 	"github.com/quorumlock/redlock/bench/masters"
 	"github.com/quorumlock/redlock/bench/subject"
 	"github.com/quorumlock/redlock/redlock"
+	"github.com/quorumlock/redlock/redlock/redlockotel"
 )
 
 // nodes is the number of masters.
@@ -82,10 +88,17 @@ func measure(ctx context.Context, turns, callers int, turn time.Duration, out io
 		return err
 	}
 	defer set.Stop()
+	metrics, err := redlockotel.New(
+		redlockotel.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))),
+		redlockotel.WithTracerProvider(noop.NewTracerProvider()))
+	if err != nil {
+		return err
+	}
 	variants := []*variant{
 		{name: "none"},
 		{name: "none again"},
 		{name: "counts", observer: &counter{}},
+		{name: "redlockotel", observer: metrics},
 	}
 	var urls []string
 	for _, addr := range set.Addrs(nodes) {
@@ -116,13 +129,12 @@ func (v *variant) take(ctx context.Context, urls []string, t load.Turn, counts b
 		return err
 	}
 	defer locks.Close()
+	var start time.Duration
 	t.Begin = func() error {
+		start = used()
 		v.goroutines = runtime.NumGoroutine() - before - t.Callers
 		return nil
 	}
-	var before2 time.Duration
-	begin := t.Begin
-	t.Begin = func() error { before2 = used(); return begin() }
 	outcome, err := load.Run(ctx, locker{locks}, t)
 	if err != nil {
 		return err
@@ -132,7 +144,7 @@ func (v *variant) take(ctx context.Context, urls []string, t load.Turn, counts b
 	}
 	if counts {
 		v.perSecond = append(v.perSecond, outcome.PerSecond)
-		v.cpu = append(v.cpu, float64((used()-before2).Nanoseconds())/1000/float64(outcome.Cycles))
+		v.cpu = append(v.cpu, float64((used()-start).Nanoseconds())/1000/float64(outcome.Cycles))
 		v.allocs = append(v.allocs, outcome.Allocs)
 	}
 	return nil

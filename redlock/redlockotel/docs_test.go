@@ -19,7 +19,7 @@ import (
 // documentation returns a section of docs/observability.md.
 func documentation(t testing.TB, heading string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/observability-otel.part.md")
+	text, err := os.ReadFile("../../docs/observability.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut("\n"+string(text), "\n## "+heading+"\n")
 	require.True(t, found, heading)
