@@ -76,7 +76,6 @@ func (c *counter) NodeVoted(_ context.Context, v redlock.NodeVote) { c.votes.Add
 type variant struct {
 	name     string
 	observer redlock.Observer
-	locks    *redlock.Redlock
 
 	perSecond, cpu, allocs []float64
 	goroutines             int
