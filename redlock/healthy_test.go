@@ -45,7 +45,7 @@ func TestHealthyNamesEachNodesCause(t *testing.T) {
 		require.ErrorAs(b, err, &failed)
 		assert.Equal(b, "health", failed.Op)
 		require.Len(b, failed.Nodes, 3)
-		assert.ErrorContains(b, failed.Nodes[0], b.Masters.Master(0).Addr()+": connection lost: closed by the server")
+		assert.ErrorContains(b, failed.Nodes[0], b.Masters.Master(0).Addr()+": dial tcp")
 		assert.ErrorContains(b, failed.Nodes[1], b.Masters.Master(1).Addr()+": no answer within 200ms")
 		assert.ErrorContains(b, failed.Nodes[2], b.Masters.Master(2).Addr()+": OOM")
 		b.Resume(1)

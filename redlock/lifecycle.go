@@ -220,11 +220,10 @@ func (l *Lock) extended(round *quorum.Round[protocol.Operation], ttl time.Durati
 	until := round.Start().Add(ttl - l.r.cfg.Drift.Of(ttl))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cause != nil {
-		return 0, l.opError("extend", l.cause)
-	}
 	left = max(l.until.Sub(l.r.cfg.Clock.Now()), 0)
 	switch {
+	case l.cause != nil:
+		return left, l.opError("extend", l.cause)
 	case left == 0:
 		// Too late, even with a majority: the holder has learned that the lock is over, or is
 		// about to.

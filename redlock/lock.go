@@ -219,18 +219,24 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // giveUp ends the lock with a Release or a Retain. A lost lock is released in any case.
 func (l *Lock) giveUp(ctx context.Context, op protocol.Operation) error {
+	if ctx == nil {
+		ctx = context.Background() // Release does not use it, but an Observer may
+	}
+	if ctx == nil { // it is only reported
+		ctx = l.values
+	}
 	op.Context = ctx
 	o := l.r.reporter.observe(ctx, OpRelease, l.key, 0, time.Time{})
 	ended, err := l.sendGiveUp(op, o)
-	o.ended(err)
 	if ended {
 		cause := ErrReleased
 		if errors.Is(err, ErrNotHeld) {
 			cause = ErrNotHeld
 		}
 		l.r.counters.ended(cause)
-		l.r.reporter.released(ctx, l.endedBy(cause))
+		defer l.r.reporter.released(ctx, l.endedBy(cause)) // also if the Observer ends the goroutine
 	}
+	o.ended(err)
 	return err
 }
 

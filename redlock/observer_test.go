@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -554,4 +555,197 @@ func TestCauseNamesEachError(t *testing.T) {
 	assert.Equal(t, "no_quorum", redlock.Cause(failed), "the reason before the cause and the nodes")
 	assert.Equal(t, "canceled", redlock.Cause(&redlock.QuorumError{Cause: errors.New("caller's own")}))
 	assert.Equal(t, "error", redlock.Cause(redis.Nil))
+}
+
+// A nested acquisition that extends the outer lock is an operation that Close waits for, so its
+// extension is not reported.
+func TestObserverOfANestedLockDoesNotHoldUpClose(t *testing.T) {
+	observed(t, 3, redlock.Config{Reentrant: true}, func(b *virtual.Bed, n *notes) {
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		n.told()
+		release := make(chan struct{})
+		n.before = func(m string) {
+			if m == "ended" {
+				<-release
+			}
+		}
+		done := make(chan struct{})
+		go func() { _, _ = b.Redlock.TryAcquire(l.Context(), key, 3*ttl); close(done) }()
+		b.Settle()
+		closed := make(chan struct{})
+		go func() { _ = b.Redlock.Close(); close(closed) }()
+		time.Sleep(time.Hour)
+		select {
+		case <-closed:
+		default:
+			t.Error("Close waits for the Observer of a nested acquisition")
+		}
+		close(release)
+		<-done
+		<-closed
+	})
+}
+
+func TestAcquireFailsIfTheObserverClosesTheRedlock(t *testing.T) {
+	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
+		n.before = func(m string) {
+			if m == "ended" {
+				_ = b.Redlock.Close()
+			}
+		}
+		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
+		assert.ErrorIs(b, err, redlock.ErrClosed)
+		assert.NotErrorIs(b, err, redlock.ErrExpired)
+	})
+}
+
+func TestObserverThatEndsAGoroutineMissesNoEnd(t *testing.T) {
+	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		n.told()
+		n.before = func(m string) {
+			if m == "ended" {
+				runtime.Goexit()
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = l.Release(ctx) })
+		wg.Wait()
+		b.Settle()
+		s := b.Redlock.Stats()
+		assert.Equal(b, s.Acquired, s.Held+s.Released+s.LostExpired+s.LostNotHeld, "%+v", withoutNodes(s))
+		assert.Len(b, n.told(), 1, "lock ended told")
+		n.before = nil
+	})
+}
+
+func TestObserverIsNotPartOfTheTimeThatALockWasHeld(t *testing.T) {
+	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		n.told()
+		n.before = func(m string) {
+			if m == "ended" {
+				s := b.Redlock.Stats()
+				assert.Equal(b, s.Acquired, s.Held+s.Released+s.LostExpired+s.LostNotHeld, "%+v", withoutNodes(s))
+				time.Sleep(time.Minute)
+			}
+		}
+		require.NoError(b, l.Release(ctx))
+		b.Settle()
+		lines := n.told()
+		assert.Contains(b, lines[1], "released after 0s", "%v", lines)
+		n.before = nil
+	})
+}
+
+func TestResumeThatTheObserverMadeLateLeavesTheHandleGood(t *testing.T) {
+	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
+		l := b.Acquire(key, time.Hour)
+		h, err := l.Detach()
+		require.NoError(b, err)
+		n.before = func(m string) {
+			if m == "ended" {
+				time.Sleep(time.Minute)
+			}
+		}
+		_, err = b.Redlock.Resume(ctx, h, ttl)
+		require.ErrorIs(b, err, redlock.ErrExpired)
+		n.before = nil
+		b.Settle()
+		assert.Len(b, b.Has(key), 3, "keys live for an hour")
+		_, err = b.Redlock.Resume(ctx, h, ttl)
+		assert.NoError(b, err, "After the last three the handle can be used again")
+	})
+}
+
+// The value that Healthy sends does not occur in messages of servers, where it would be cut out.
+func TestHealthyQuotesTheServer(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		for _, m := range b.Masters.All() {
+			m.RefuseCommands("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist on disk (stop-writes-on-bgsave-error option).")
+		}
+		err := b.Redlock.Healthy(ctx)
+		assert.ErrorContains(b, err, "stop-writes-on-bgsave-error")
+	})
+}
+
+func TestHealthyAsksEachNodeThatMayAnswer(t *testing.T) {
+	virtual.Run(t, 5, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		b.Masters.Kill(0, 1, 2)
+		for range 15 {
+			_ = b.Redlock.Healthy(ctx)
+		}
+		b.Masters.Master(3).RefuseCommands("OOM no")
+		_ = b.Redlock.Healthy(ctx)
+		err := b.Redlock.Healthy(ctx)
+		assert.ErrorContains(b, err, "OOM")
+		assert.NotContains(b, err.Error(), "was not asked")
+		require.NoError(b, b.Masters.Restart(0, 1, 2))
+	})
+}
+
+func TestObserverGetsAContextForEachRelease(t *testing.T) {
+	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
+		var no context.Context
+		l := b.Acquire(key, ttl)
+		b.Settle()
+		n.told()
+		require.NoError(b, l.Release(no))
+		b.Settle()
+		assert.Len(b, n.told(), 2, "told")
+	})
+}
+
+type large struct{ b [1 << 20]byte }
+
+// A pending delivery does not keep the caller's context alive.
+func TestReleaseKeepsNoContextWithoutAnObserver(t *testing.T) {
+	virtual.Run(t, 3, redlock.Config{}, func(b *virtual.Bed) {
+		b.Warm()
+		for range 3 {
+			l := b.Acquire("k", time.Hour)
+			b.Settle()
+			require.NoError(b, l.Release(ctx))
+		}
+		w := func() weak.Pointer[large] {
+			x := &large{}
+			c := context.WithValue(context.Background(), caller{}, x)
+			l, err := b.Redlock.TryAcquire(ctx, key, time.Hour)
+			require.NoError(b, err)
+			b.Settle()
+			b.Masters.Kill(2)
+			require.NoError(b, l.Release(c))
+			return weak.Make(x)
+		}()
+		b.Settle()
+		time.Sleep(time.Minute)
+		for range 5 { // lanes use their memory again
+			l := b.Acquire("k", time.Second)
+			b.Settle()
+			require.NoError(b, l.Release(ctx))
+		}
+		runtime.GC()
+		runtime.GC()
+		assert.True(b, w.Value() == nil, "the context of a Release that has returned")
+		require.NoError(b, b.Masters.Restart(2))
+	})
+}
+
+func TestObserverHearsHowMuchWasLeftAtARenewalThatCameTooLate(t *testing.T) {
+	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
+		b.Warm()
+		l := b.Acquire(key, ttl)
+		l.KeepAlive()
+		b.Delay(5*time.Millisecond, 5*time.Millisecond)
+		time.Sleep(ttl/3 + time.Millisecond)
+		require.NoError(b, l.Release(ctx))
+		time.Sleep(time.Second)
+		b.Settle()
+		assert.Contains(b, strings.Join(n.told(), "\n"), `renew orders "released" after 10ms, waited 0s, 1 rounds, left 6.5`)
+	})
 }

@@ -233,6 +233,9 @@ func (r *Redlock) start(spec quorum.Spec[protocol.Operation]) *quorum.Round[prot
 // submit is start for a caller that holds mutexes of a Lock: the round makes no callback before
 // Arm.
 func (r *Redlock) submit(spec quorum.Spec[protocol.Operation]) *quorum.Round[protocol.Operation] {
+	if r.reporter == nil {
+		spec.Op.Context = nil // a pending delivery would keep it alive for nothing
+	}
 	if r.cfg.Trace != nil {
 		spec.Timed = true
 		done := spec.Done

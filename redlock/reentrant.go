@@ -56,7 +56,7 @@ func (l *Lock) join(ctx context.Context, ttl time.Duration) (*Lock, error) {
 	if nested == nil || covered {
 		return nested, nil
 	}
-	err := nested.Extend(ctx, ttl)
+	err := nested.extend(ctx, ttl, nil)
 	if err == nil {
 		return nested, nil
 	}

@@ -84,9 +84,10 @@ func (r *Redlock) Healthy(ctx context.Context) error {
 	round := r.ask(ctx, quorum.Spec[protocol.Operation]{
 		Op: protocol.Operation{
 			Kind: protocol.Health, Key: protocol.HealthKey, NodeKey: r.cfg.KeyPrefix + protocol.HealthKey,
-			Value: "-", TTL: int64(1), Context: ctx,
+			Value: protocol.HealthKey, TTL: int64(1), Context: ctx,
 		},
-		Heard: func(*quorum.Round[protocol.Operation]) { close(heard) },
+		KeepUntil: r.cfg.Clock.Now().Add(r.cfg.NodeTimeout), // ask the nodes that the decision did not need, too
+		Heard:     func(*quorum.Round[protocol.Operation]) { close(heard) },
 	}, r.cfg.NodeTimeout)
 	if err := r.guard.Duplicate(); err != nil {
 		return errs.Op(protocol.Health.String(), protocol.HealthKey, err)

@@ -72,9 +72,12 @@ func (r *Redlock) acquired(o *observed, lock *Lock, err error) (*Lock, error) {
 	if lock == nil || lock.Valid() {
 		return lock, err
 	}
-	if r.enter() == nil { // otherwise Close has released it
+	if err := r.enter(); err != nil {
+		return nil, errs.Op(o.op.Op, o.op.Key, err) // Close has released it
+	}
+	defer r.operations.Done()
+	if o.op.Op == OpAcquire { // the handle of a Resume stays good
 		lock.startRelease(ErrExpired)
-		r.operations.Done()
 	}
 	failed := r.unasked(o.op.Op, o.op.Key)
 	failed.Reason = ErrExpired
