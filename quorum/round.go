@@ -127,12 +127,12 @@ func (r *Round[T]) stop(left bool) {
 	now := r.group.clock.Now()
 	for i := range r.calls {
 		switch c := &r.calls[i]; {
-		case !left && !c.counted:
+		case c.counted:
+		case left:
+			r.count(c, Pending, 0, ErrAbandoned)
+		default:
 			r.count(c, Failed, 0, ErrNoAnswer)
 			c.record(Failed, c.err, now, nil)
-		case !left:
-		default:
-			r.count(c, Pending, 0, ErrAbandoned)
 		}
 	}
 	if !r.kept() {

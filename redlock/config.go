@@ -35,9 +35,9 @@ type Config struct {
 	Drift clock.Drift
 
 	// KeyPrefix is put in front of every key on the nodes. The keys of the API and in errors are
-	// without it. A key with its prefix must not end with redlock:server or
-	// redlock:health, or begin with redlock:fence:, redlock:queue:, redlock:queued: or redlock:guard:, because this library keeps
-	// keys of its own under these names.
+	// without it. A key with its prefix must not end with redlock:server or redlock:health, or
+	// begin with redlock:fence:, redlock:queue:, redlock:queued: or redlock:guard:, because this
+	// library keeps keys of its own under these names.
 	//
 	// Defaults to none.
 	KeyPrefix string
@@ -161,9 +161,10 @@ type Config struct {
 	Rand io.Reader
 
 	// Observer, if set, receives reports of acquisitions, waits, losses, votes and quarantines. Package
-	// redlockotel has one for OpenTelemetry. Stats counts the same without an Observer.
+	// redlockotel has one for OpenTelemetry. Stats counts the same without an Observer. With an Observer,
+	// a release or clean-up that waits for a silent node keeps the context of its caller in memory.
 	//
-	// Defaults to none, which costs nothing.
+	// Defaults to none.
 	Observer Observer
 
 	// Trace, if set, is called once for every round after the last node has answered or has been

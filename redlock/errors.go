@@ -61,7 +61,7 @@ var (
 // QuorumError reports how a round failed: what was asked, how many nodes granted it, and why each
 // of the others did not.
 type QuorumError struct {
-	Op      string      // "acquire", "extend", "release", "resume" or "force release"
+	Op      string      // "acquire", "extend", "release", "release after", "resume", "force release" or "health"
 	Key     string      // without Config.KeyPrefix
 	Need    int         // grants that would have been enough: N/2+1
 	Granted int         // grants at the decision
@@ -167,6 +167,11 @@ func nodeErr(err error, took, within time.Duration) error {
 		return errUndecided
 	}
 	return err
+}
+
+// endedByHolder reports whether an operation failed because the lock's own process had ended the lock.
+func endedByHolder(err error) bool {
+	return errors.Is(err, ErrReleased) || errors.Is(err, ErrDetached) || errors.Is(err, ErrClosed)
 }
 
 // Cause returns a word for the reason of an error of this package, as a label for metrics and logs:

@@ -9,8 +9,8 @@ import (
 
 // Observer receives reports of what a Redlock does, for metrics and traces. Package redlockotel has one
 // for OpenTelemetry. No report has a lock's value, a handle or a password. Nested locks
-// (Config.Reentrant) are not reported, nor are calls that fail because of an argument, or because their
-// context had ended before.
+// (Config.Reentrant) are not reported, but an Extend of one is. Calls that fail because of an argument
+// are not, nor acquisitions whose context had ended before.
 //
 // AcquireBegan and OperationEnded are called on the goroutine of the operation's caller and with its
 // context, and so is LockEnded when the holder releases the lock. The goroutines that end and renew
@@ -21,7 +21,9 @@ import (
 //
 // An Observer cannot break a lock:
 //
-//   - If it panics, that call ends, and Config.Logger gets a warning, "observer panicked".
+//   - If it panics, that call ends, and Config.Logger gets a warning, "observer panicked". If it ends
+//     its goroutine (runtime.Goexit, a failed require) during an acquisition, the lock has no owner, and
+//     expires.
 //   - If it blocks on a caller's goroutine, it holds up that caller alone. No mutex is held meanwhile,
 //     and Close does not wait. All locks end and are renewed on time. A Release or Extend is over
 //     before it is reported. A lock that expires before the Observer lets its caller go on
@@ -30,9 +32,9 @@ import (
 //   - If it blocks on its own goroutine, no caller and no lock waits for it, and Close does for a
 //     second at the most.
 //
-// Many goroutines may call the methods at the same time. An Observer must not call what
-// asks the nodes, because that would be reported to it. Methods may be added to the interface: embed NoObserver, so that
-// an implementation goes on to compile.
+// Many goroutines may call the methods at the same time. An Observer must not call what asks the
+// nodes, because that would be reported to it. Methods may be added to the interface: embed
+// NoObserver, so that an implementation goes on to compile.
 type Observer interface {
 	// AcquireBegan reports that Acquire, TryAcquire or Do asks for a lock. The context that it returns
 	// is used for the acquisition's OperationEnded, and for nothing else: a span belongs there. If it
@@ -46,10 +48,12 @@ type Observer interface {
 	// LockEnded reports that a lock has ended, once for each lock that an operation has acquired.
 	LockEnded(ctx context.Context, end LockEnd)
 
-	// NodeVoted reports a node's vote in a round, also one that came after the decision. It is called
-	// at most once for each node of each round: when the node has answered, or when it is certain that
-	// it did not in time. It is not called for a node that was not asked because the round was decided
-	// before, unless the node had been silent for NodeTimeout by then.
+	// NodeVoted reports a node's vote in a round, also one that came after the decision. It is
+	// called at most once for each node of each round: when the node has answered, or when it is
+	// certain that it did not in time. If a node hangs, and a majority has answered without it,
+	// that is when the node's client gives up reading: after its ReadTimeout, a second with Open.
+	// It is not called for a node that was not asked because the round was decided before, unless
+	// the node had been silent for NodeTimeout by then.
 	NodeVoted(ctx context.Context, vote NodeVote)
 
 	// QuarantineBegan reports that the votes of a server do not count until a time (Config.RestartGuard),
@@ -125,7 +129,9 @@ type NodeVote struct {
 	Key     string        // without Config.KeyPrefix
 	Vote    quorum.Vote   // Granted, Refused or Failed
 	Latency time.Duration // from before the round's first byte was sent until the vote was read
-	Err     error         // why the node refused or failed; nil for a grant
+	// Err is why the node refused or failed; nil for a grant. If the caller had left before the node
+	// answered, it says no more than that.
+	Err error
 	// Count is 1, or more: the Observer was so slow that votes of the node, with the same Op and Vote,
 	// were merged. Latency is then their mean, Err that of the last, and Key is "".
 	Count int

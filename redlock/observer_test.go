@@ -248,9 +248,7 @@ func TestObserverHearsOfEachLocksEndOnce(t *testing.T) {
 						ends = append(ends, end)
 					}
 				}
-				require.NotEmpty(b, ends)
-				last := ends[len(ends)-1]
-				assert.Equal(b, fmt.Sprintf("%s, lost %v", c.told, c.lost), last)
+				assert.Contains(b, ends, fmt.Sprintf("%s, lost %v", c.told, c.lost))
 				s := b.Redlock.Stats()
 				assert.Zero(b, s.Held)
 				assert.EqualValues(b, len(ends), s.Acquired, "one end for each lock")
@@ -736,16 +734,21 @@ func TestReleaseKeepsNoContextWithoutAnObserver(t *testing.T) {
 	})
 }
 
-func TestObserverHearsHowMuchWasLeftAtARenewalThatCameTooLate(t *testing.T) {
+// A renewal that a Release has overtaken has not failed: it raises no alert.
+func TestObserverHearsNothingOfARenewalThatCameTooLate(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
 		b.Warm()
 		l := b.Acquire(key, ttl)
 		l.KeepAlive()
 		b.Delay(5*time.Millisecond, 5*time.Millisecond)
 		time.Sleep(ttl/3 + time.Millisecond)
+		n.voted()
 		require.NoError(b, l.Release(ctx))
 		time.Sleep(time.Second)
 		b.Settle()
-		assert.Contains(b, strings.Join(n.told(), "\n"), `renew orders "released" after 10ms, waited 0s, 1 rounds, left 6.5`)
+		assert.Equal(b, map[string]int{"granted extend": 3, "granted release": 3}, n.voted(), "it was under way")
+		assert.NotContains(b, strings.Join(n.told(), "\n"), "renew")
+		s := b.Redlock.Stats()
+		assert.Zero(b, s.Renewed+s.RenewalsFailed)
 	})
 }

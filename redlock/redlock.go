@@ -159,7 +159,7 @@ func New(nodes []redis.UniversalClient, cfg Config) (*Redlock, error) {
 // clients give up: the ReadTimeout, plus the time that the client's own callbacks take. The
 // ReadTimeout is five seconds by go-redis' default. With Open it is a second, unless NodeTimeout is
 // above half a second or the URL says otherwise. Close waits for a Trace or a Logger that blocks
-// for a second at the most, and leaves it behind.
+// for a second at the most, for an Observer that blocks for another second, and leaves them behind.
 //
 // With Open, Close also closes the clients and returns their errors. Otherwise its error is nil. A
 // second Close waits for the first.

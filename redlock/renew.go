@@ -84,8 +84,10 @@ func (l *Lock) renew() {
 // renewed applies the result of a renewal and schedules the next one.
 func (l *Lock) renewed(round *quorum.Round[protocol.Operation], ttl time.Duration) {
 	left, err := l.extended(round, ttl)
-	l.r.counters.renewal(err)
-	l.r.reporter.renewed(l.values, round, ttl, left, err)
+	if !endedByHolder(err) { // otherwise it has not failed, but come too late to be of use
+		l.r.counters.renewal(err)
+		l.r.reporter.renewed(l.values, round, ttl, left, err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inRenewal = false

@@ -15,7 +15,8 @@ import (
 )
 
 // backlog is how many votes and renewals may wait for a slow Observer one by one. Further ones of
-// the same kind are merged. So nothing is lost, and the memory is bounded by some megabytes.
+// the same kind are merged, so their memory is bounded by some megabytes. Ends of locks and quarantines
+// are not merged: each end follows an acquisition, whose caller the Observer has let go.
 const backlog = 1 << 14
 
 // reporter reports to Config.Observer. A nil *reporter reports nothing.
@@ -27,8 +28,15 @@ type reporter struct {
 	events   *asynclog.Queue[event] // from the goroutines that must not wait for the Observer
 
 	mu       sync.Mutex
-	votes    map[NodeVote]*NodeVote      // merged; the keys have Node, Op and Vote alone
+	votes    map[voteKind]*NodeVote      // merged
 	renewals map[string]*OperationResult // merged, by Cause
+}
+
+// voteKind distinguishes the votes that are not merged with each other.
+type voteKind struct {
+	node int
+	op   string
+	vote quorum.Vote
 }
 
 // event is a vote, a renewal, or another call of the Observer.
@@ -101,7 +109,7 @@ func (t *reporter) voted(votes []quorum.Voted[protocol.Operation]) {
 	defer t.mu.Unlock()
 	for _, v := range votes[taken:] {
 		vote := t.nodeVote(v)
-		kind := NodeVote{Node: vote.Node, Op: vote.Op, Vote: vote.Vote}
+		kind := voteKind{vote.Node, vote.Op, vote.Vote}
 		t.passMerged()
 		if merged := t.votes[kind]; merged != nil {
 			vote.Latency += merged.Latency
@@ -146,8 +154,8 @@ func (t *reporter) passMerged() {
 	if t.votes != nil {
 		return
 	}
-	t.votes, t.renewals = map[NodeVote]*NodeVote{}, map[string]*OperationResult{}
-	t.events.Put(event{call: func(o Observer) {
+	t.votes, t.renewals = map[voteKind]*NodeVote{}, map[string]*OperationResult{}
+	t.events.Put(event{call: func(Observer) {
 		t.mu.Lock()
 		votes, renewals := t.votes, t.renewals
 		t.votes, t.renewals = nil, nil

@@ -117,7 +117,8 @@ type Stats struct {
 	Held    int64 // locks that are held now
 	Waiting int64 // callers of Acquire that wait now, because the key was taken or there was no quorum
 
-	// How acquisitions ended: calls of Acquire, TryAcquire, Do and Resume whose arguments were right.
+	// How acquisitions ended: calls of Acquire, TryAcquire, Do and Resume, except those that
+	// failed because of an argument, because their context had ended before, or with ErrReentrant.
 	Acquired int64 // there was a lock
 	Refused  int64 // ErrHeld, also if the caller's context ended while another client had the key
 	NoQuorum int64 // ErrNoQuorum

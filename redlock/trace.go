@@ -33,6 +33,7 @@ type Trace struct {
 	//     look).
 	//   - "force release": a ForceRelease or ForceReleaseForeign, for one value of the key.
 	//   - "inspect": an Inspect.
+	//   - "health": a Healthy.
 	Op      string
 	Key     string         // without Config.KeyPrefix
 	Outcome quorum.Outcome // at the decision; Open if the caller left before it
