@@ -32,14 +32,28 @@ type notes struct {
 	before func(method string)
 }
 
+// set makes every method call f first.
+func (n *notes) set(f func(method string)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.before = f
+}
+
+func (n *notes) call(method string) {
+	n.mu.Lock()
+	before := n.before
+	n.mu.Unlock()
+	if before != nil {
+		before(method)
+	}
+}
+
 type caller struct{} // the key of a context's value that names the caller
 
 func named(name string) context.Context { return context.WithValue(ctx, caller{}, name) }
 
 func (n *notes) note(ctx context.Context, method, format string, args ...any) {
-	if n.before != nil {
-		n.before(method)
-	}
+	n.call(method)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	line := method + ": " + fmt.Sprintf(format, args...)
@@ -68,9 +82,7 @@ func (n *notes) LockEnded(ctx context.Context, e redlock.LockEnd) {
 }
 
 func (n *notes) NodeVoted(_ context.Context, v redlock.NodeVote) {
-	if n.before != nil {
-		n.before("voted")
-	}
+	n.call("voted")
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.votes == nil {
@@ -363,7 +375,7 @@ func TestObserverThatPanicsHurtsNobody(t *testing.T) {
 	cfg := virtual.Guarded
 	cfg.Logger = log.Logger()
 	observed(t, 3, cfg, func(b *virtual.Bed, n *notes) {
-		n.before = func(method string) { panic("boom in " + method) }
+		n.set(func(method string) { panic("boom in " + method) })
 		time.Sleep(time.Hour)
 		l := b.Acquire(key, ttl)
 		l.KeepAlive()
@@ -389,12 +401,12 @@ func TestObserverThatPanicsHurtsNobody(t *testing.T) {
 func TestObserverGoesOnAfterAGoexit(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
 		exits := 0
-		n.before = func(method string) {
+		n.set(func(method string) {
 			if method == "voted" {
 				exits++
 				runtime.Goexit()
 			}
-		}
+		})
 		for range 3 {
 			b.Cycle(b.Redlock)
 		}
@@ -411,11 +423,11 @@ func TestAcquireReturnsNoLockThatEndedDuringTheObserver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
-				n.before = func(method string) {
+				n.set(func(method string) {
 					if method == "ended" {
 						time.Sleep(time.Minute)
 					}
-				}
+				})
 				l, err := acquire(b.Redlock)
 				assert.Nil(b, l)
 				assert.ErrorIs(b, err, redlock.ErrExpired)
@@ -424,7 +436,7 @@ func TestAcquireReturnsNoLockThatEndedDuringTheObserver(t *testing.T) {
 				s := b.Redlock.Stats()
 				assert.Zero(b, s.Held)
 				assert.EqualValues(b, 1, s.LostExpired)
-				n.before = nil
+				n.set(nil)
 				b.Cycle(b.Redlock) // the local queue goes on
 			})
 		})
@@ -436,11 +448,11 @@ func TestAcquireReturnsNoLockThatEndedDuringTheObserver(t *testing.T) {
 func TestObserverThatBlocksHoldsUpNoLock(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
 		released := make(chan struct{})
-		n.before = func(method string) {
+		n.set(func(method string) {
 			if method == "voted" || method == "lock" {
 				<-released
 			}
-		}
+		})
 		l := b.Acquire(key, ttl)
 		l.KeepAlive()
 		other := b.Acquire("other", ttl)
@@ -460,12 +472,12 @@ func TestObserverThatBlocksACallerHoldsUpNobodyElse(t *testing.T) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
 		released, blocked := make(chan struct{}), make(chan struct{}, 3)
-		n.before = func(method string) {
+		n.set(func(method string) {
 			if method == "began" || method == "ended" {
 				blocked <- struct{}{}
 				<-released
 			}
-		}
+		})
 		var callers sync.WaitGroup
 		callers.Go(func() { assert.NoError(b, l.Release(ctx)) })
 		callers.Go(func() {
@@ -486,11 +498,11 @@ func TestObserverThatBlocksACallerHoldsUpNobodyElse(t *testing.T) {
 func TestObserverThatIsSlowMissesNoVote(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
 		block := make(chan struct{})
-		n.before = func(method string) {
+		n.set(func(method string) {
 			if method == "voted" {
 				<-block
 			}
-		}
+		})
 		const cycles = 5000
 		for range cycles {
 			l := b.Acquire(key, ttl)
@@ -563,11 +575,11 @@ func TestObserverOfANestedLockDoesNotHoldUpClose(t *testing.T) {
 		b.Settle()
 		n.told()
 		release := make(chan struct{})
-		n.before = func(m string) {
+		n.set(func(m string) {
 			if m == "ended" {
 				<-release
 			}
-		}
+		})
 		done := make(chan struct{})
 		go func() { _, _ = b.Redlock.TryAcquire(l.Context(), key, 3*ttl); close(done) }()
 		b.Settle()
@@ -587,11 +599,11 @@ func TestObserverOfANestedLockDoesNotHoldUpClose(t *testing.T) {
 
 func TestAcquireFailsIfTheObserverClosesTheRedlock(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
-		n.before = func(m string) {
+		n.set(func(m string) {
 			if m == "ended" {
 				_ = b.Redlock.Close()
 			}
-		}
+		})
 		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 		assert.ErrorIs(b, err, redlock.ErrClosed)
 		assert.NotErrorIs(b, err, redlock.ErrExpired)
@@ -603,11 +615,11 @@ func TestObserverThatEndsAGoroutineMissesNoEnd(t *testing.T) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
 		n.told()
-		n.before = func(m string) {
+		n.set(func(m string) {
 			if m == "ended" {
 				runtime.Goexit()
 			}
-		}
+		})
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = l.Release(ctx) })
 		wg.Wait()
@@ -615,7 +627,7 @@ func TestObserverThatEndsAGoroutineMissesNoEnd(t *testing.T) {
 		s := b.Redlock.Stats()
 		assert.Equal(b, s.Acquired, s.Held+s.Released+s.LostExpired+s.LostNotHeld, "%+v", withoutNodes(s))
 		assert.Len(b, n.told(), 1, "lock ended told")
-		n.before = nil
+		n.set(nil)
 	})
 }
 
@@ -624,18 +636,18 @@ func TestObserverIsNotPartOfTheTimeThatALockWasHeld(t *testing.T) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
 		n.told()
-		n.before = func(m string) {
+		n.set(func(m string) {
 			if m == "ended" {
 				s := b.Redlock.Stats()
 				assert.Equal(b, s.Acquired, s.Held+s.Released+s.LostExpired+s.LostNotHeld, "%+v", withoutNodes(s))
 				time.Sleep(time.Minute)
 			}
-		}
+		})
 		require.NoError(b, l.Release(ctx))
 		b.Settle()
 		lines := n.told()
 		assert.Contains(b, lines[1], "released after 0s", "%v", lines)
-		n.before = nil
+		n.set(nil)
 	})
 }
 
@@ -644,14 +656,14 @@ func TestResumeThatTheObserverMadeLateLeavesTheHandleGood(t *testing.T) {
 		l := b.Acquire(key, time.Hour)
 		h, err := l.Detach()
 		require.NoError(b, err)
-		n.before = func(m string) {
+		n.set(func(m string) {
 			if m == "ended" {
 				time.Sleep(time.Minute)
 			}
-		}
+		})
 		_, err = b.Redlock.Resume(ctx, h, ttl)
 		require.ErrorIs(b, err, redlock.ErrExpired)
-		n.before = nil
+		n.set(nil)
 		b.Settle()
 		assert.Len(b, b.Has(key), 3, "keys live for an hour")
 		_, err = b.Redlock.Resume(ctx, h, ttl)
