@@ -711,7 +711,7 @@ func TestObserverGetsAContextForEachRelease(t *testing.T) {
 	})
 }
 
-type large struct{ b [1 << 20]byte }
+type large [1 << 20]byte
 
 // A pending delivery does not keep the caller's context alive.
 func TestReleaseKeepsNoContextWithoutAnObserver(t *testing.T) {
