@@ -8,16 +8,18 @@ import (
 )
 
 // Observer receives reports of what a Redlock does, for metrics and traces. Package redlockotel has one
-// for OpenTelemetry. No report has a lock's value, a handle or a password. Nested locks
-// (Config.Reentrant) are not reported, but an Extend of one is. Calls that fail because of an argument
-// are not, nor acquisitions whose context had ended before.
+// for OpenTelemetry. No report has a lock's value, a handle or a password. Three kinds of calls are not
+// reported: those that fail because of an argument, acquisitions whose context had ended before, and
+// acquisitions that return a nested lock (Config.Reentrant) or ErrReentrant. An Extend of a nested
+// lock is reported.
 //
 // AcquireBegan and OperationEnded are called on the goroutine of the operation's caller and with its
-// context, and so is LockEnded when the holder releases the lock. The goroutines that end and renew
-// all locks, and carry the votes, must not wait for an Observer. So their reports come on a goroutine
-// of the Observer's own: one call at a time, in order, with the context of the operation or of the
-// lock's acquisition. No report is dropped, however slow the Observer is. If 16,384 reports wait,
-// further votes and renewals of one kind are merged into one report; see Count.
+// context, and so is LockEnded when the holder releases the lock. An OpRenew has no caller. The
+// goroutines that end and renew all locks, and carry the votes, must not wait for an Observer. So
+// their reports come on one goroutine that serves the Observer alone: one call at a time, in order,
+// with the context of the operation or of the lock's acquisition. No report is dropped, however slow
+// the Observer is. If 16,384 reports wait, further votes and renewals of one kind are merged into one
+// report, with context.Background; see Count.
 //
 // An Observer cannot break a lock:
 //
@@ -32,9 +34,9 @@ import (
 //   - If it blocks on its own goroutine, no caller and no lock waits for it, and Close does for a
 //     second at the most.
 //
-// Many goroutines may call the methods at the same time. An Observer must not call what asks the
-// nodes, because that would be reported to it. Methods may be added to the interface: embed
-// NoObserver, so that an implementation goes on to compile.
+// Many goroutines may call the methods at the same time. An Observer must not call a method that asks
+// the nodes, because that call would be reported to it in turn. Methods may be added to the interface.
+// An implementation that embeds NoObserver still compiles then.
 type Observer interface {
 	// AcquireBegan reports that Acquire, TryAcquire or Do asks for a lock. The context that it returns
 	// is used for the acquisition's OperationEnded, and for nothing else: a span belongs there. If it

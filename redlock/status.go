@@ -67,7 +67,8 @@ func (r *Redlock) Nodes() []NodeStatus {
 //
 // The error is a *QuorumError with the Op "health" and with the cause of each node that would not vote,
 // a quarantine included. It matches ErrNoQuorum or, if ctx ended before the result was certain, ctx's
-// cause. ErrDuplicateNode if one server is listed as two nodes; ErrClosed after Close.
+// cause. Healthy returns ErrDuplicateNode if one server is listed as two nodes, and ErrClosed after
+// Close.
 func (r *Redlock) Healthy(ctx context.Context) error {
 	if r == nil || r.closing == nil {
 		return errNotMade

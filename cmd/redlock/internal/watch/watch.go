@@ -22,7 +22,7 @@ const (
 	least = 100 * time.Millisecond
 )
 
-// Flag is --watch: how often to look, or zero for a single look.
+// Flag is --watch: how often to look. It is zero, for a single look, if the flag was not given.
 type Flag struct{ every cli.Duration }
 
 // Register adds the flag to those of a command.
