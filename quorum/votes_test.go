@@ -110,7 +110,11 @@ func TestVotesCountTheRoundsThatAHungNodeMissed(t *testing.T) {
 func TestVotesCountNoCallThatWasNotWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		g := group(&node{carry: refuses}, &node{carry: refuses}, &node{carry: func(b []*call) { <-hold; grants(b) }})
+		slowly := func(b []*call) { // so that the third node has got the first round's call
+			time.Sleep(time.Millisecond)
+			refuses(b)
+		}
+		g := group(&node{carry: slowly}, &node{carry: slowly}, &node{carry: func(b []*call) { <-hold; grants(b) }})
 		first, _ := run(g, spec{Op: "a"})
 		lost, _ := run(g, spec{Op: "b"})
 		assert.Equal(t, quorum.Lost, lost.Tally().Outcome())
