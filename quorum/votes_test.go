@@ -120,11 +120,11 @@ func TestVotesCountNoCallThatWasNotWanted(t *testing.T) {
 		assert.Equal(t, quorum.Lost, lost.Tally().Outcome())
 		close(hold)
 		synctest.Wait()
-		assert.Equal(t, quorum.Votes{Granted: 1}, g.Votes(2), "the first round's alone")
+		assert.Equal(t, quorum.Votes{Granted: 1, Latency: 2 * time.Millisecond}, g.Votes(2), "the first round's alone")
 		assert.True(t, first.Over() && lost.Over())
 		g.Close(0)
 		after := g.Start(spec{Op: "c"})
 		assert.ErrorIs(t, after.Ballots()[0].Err, quorum.ErrClosed)
-		assert.Equal(t, quorum.Votes{Refused: 2}, g.Votes(0))
+		assert.Equal(t, quorum.Votes{Refused: 2, Latency: 2 * time.Millisecond}, g.Votes(0))
 	})
 }
