@@ -12,14 +12,14 @@ func (l *lane[T]) run(ctx context.Context) {
 	defer l.transport.Rest()
 	defer l.giveUp()
 
-	busy := l.clock.Now()
-	l.rest = l.clock.AfterFunc(idleRest, func() { l.ring(&l.rested) })
+	busy := l.group.clock.Now()
+	l.rest = l.group.clock.AfterFunc(idleRest, func() { l.ring(&l.rested) })
 	defer l.rest.Stop()
 	running := true // the rest timer runs: the Transport may have connections to give back
-	l.repeat = l.clock.AfterFunc(lastRetry, func() { l.ring(&l.due) })
+	l.repeat = l.group.clock.AfterFunc(lastRetry, func() { l.ring(&l.due) })
 	defer l.repeat.Stop()
 	l.repeat.Stop()
-	l.pause = l.clock.AfterFunc(redial, func() { l.ring(&l.resumes) })
+	l.pause = l.group.clock.AfterFunc(redial, func() { l.ring(&l.resumes) })
 	defer l.pause.Stop()
 	l.pause.Stop()
 
@@ -29,7 +29,7 @@ func (l *lane[T]) run(ctx context.Context) {
 		case closed:
 			return
 		case quiet:
-			if idle := l.clock.Now().Sub(busy); idle < idleRest {
+			if idle := l.group.clock.Now().Sub(busy); idle < idleRest {
 				l.rest.Reset(idleRest - idle)
 			} else {
 				l.transport.Rest()
@@ -45,14 +45,14 @@ func (l *lane[T]) run(ctx context.Context) {
 		}
 
 		silent, voted, hung := false, false, false
-		began := l.clock.Now()
+		began := l.group.clock.Now()
 		if l.claim(began) {
 			many = len(l.live) > 1
 			l.began.Store(int64(began.Sub(l.group.made)) + 1)
 			l.transport.Carry(ctx, l.live)
 			l.began.Store(0)
-			busy = l.clock.Now()
-			hung = busy.Sub(began) >= l.timeout
+			busy = l.group.clock.Now()
+			hung = busy.Sub(began) >= l.group.timeout
 			if !running {
 				running = true
 				l.rest.Reset(idleRest)

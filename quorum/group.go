@@ -13,7 +13,7 @@ import (
 // Group holds the lanes to a fixed set of nodes.
 type Group[T any] struct {
 	clock   clock.Clock
-	timeout time.Duration
+	timeout time.Duration // a node that leaves a batch unanswered for that long hangs
 	made    time.Time
 	lanes   []*lane[T]
 	waiters sync.Pool // of *waiter[T]
@@ -31,8 +31,7 @@ func NewGroup[T any](transports []Transport[T], clk clock.Clock, timeout time.Du
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group[T]{clock: clk, timeout: timeout, made: clk.Now(), cancel: cancel, counts: make([]counts, len(transports))}
 	for _, transport := range transports {
-		l := newLane(transport, clk, timeout)
-		l.group = g
+		l := newLane(g, transport)
 		g.lanes = append(g.lanes, l)
 		g.running.Go(func() error {
 			l.run(ctx)

@@ -52,8 +52,6 @@ type Transport[T any] interface {
 type lane[T any] struct {
 	group     *Group[T]
 	transport Transport[T]
-	clock     clock.Clock
-	timeout   time.Duration // a node that leaves a batch unanswered for that long hangs
 	wake      chan struct{} // holds one wake-up
 
 	// The timers wake the lane like a call, so that it sleeps on one channel.
@@ -86,8 +84,8 @@ type lane[T any] struct {
 	last        bool // batch was picked while the lane was closing
 }
 
-func newLane[T any](transport Transport[T], clk clock.Clock, timeout time.Duration) *lane[T] {
-	return &lane[T]{transport: transport, clock: clk, timeout: timeout, wake: make(chan struct{}, 1)}
+func newLane[T any](g *Group[T], transport Transport[T]) *lane[T] {
+	return &lane[T]{group: g, transport: transport, wake: make(chan struct{}, 1)}
 }
 
 // submit queues the call, or finishes it at once if the lane cannot take it.
@@ -196,7 +194,7 @@ func (l *lane[T]) hurry(now time.Time) {
 // hangs reports whether the node has left a batch unanswered for so long that it hangs.
 func (l *lane[T]) hangs(now time.Time) bool {
 	began := time.Duration(l.began.Load())
-	return began != 0 && now.Sub(l.group.made)-(began-1) >= l.timeout
+	return began != 0 && now.Sub(l.group.made)-(began-1) >= l.group.timeout
 }
 
 // close makes run return when all queued calls have been sent, or after the first batch that

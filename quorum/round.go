@@ -53,8 +53,9 @@ func (r *Round[T]) Wait(ctx context.Context) {
 // Withdraw drops the calls that no lane has sent yet. The round then sends nothing more, and
 // Ballots reports where it was sent.
 func (r *Round[T]) Withdraw() {
+	now := r.group.clock.Now()
 	r.mu.Lock()
-	r.drop(ErrNotSent)
+	r.drop(now)
 	r.unlock()
 }
 
@@ -136,18 +137,18 @@ func (r *Round[T]) stop(left bool) {
 		}
 	}
 	if !r.kept() {
-		r.drop(ErrNotSent)
+		r.drop(now)
 	}
 	r.unlock()
 }
 
-// drop finishes the calls that no lane has taken; the lanes skip them. It needs mu; unlock
+// drop finishes, at now, the calls that no lane has taken; the lanes skip them. It needs mu; unlock
 // with r.unlock.
-func (r *Round[T]) drop(err error) {
+func (r *Round[T]) drop(now time.Time) {
 	for i := range r.calls {
 		if c := &r.calls[i]; c.state == queued {
-			r.count(c, Failed, 0, err)
-			if now := r.group.clock.Now(); r.group.lanes[c.node].hangs(now) {
+			r.count(c, Failed, 0, ErrNotSent)
+			if r.group.lanes[c.node].hangs(now) {
 				c.record(Failed, ErrNoAnswer, now, nil) // it would not have voted
 			}
 			c.end(Failed)
@@ -214,7 +215,7 @@ func (r *Round[T]) unlock() {
 		w, r.waiter = r.waiter, nil
 		unavailable = r.tally.Unavailable()
 		if r.outcome == Lost && !r.kept() {
-			r.drop(ErrNotSent)
+			r.drop(r.end)
 		}
 	}
 	hears, ends := r.unheard == 0, r.open == 0

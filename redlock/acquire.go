@@ -52,7 +52,7 @@ func (r *Redlock) Acquire(ctx context.Context, key string, ttl time.Duration) (*
 	}
 	a := acquisition{r: r, key: key, ttl: ttl, observed: r.reporter.acquire(ctx, key, ttl)}
 	lock, err := a.acquire(ctx)
-	a.endWaiting()
+	a.endWaiting(lock)
 	return r.acquired(a.observed, lock, err)
 }
 
@@ -262,12 +262,12 @@ func (a *acquisition) beginWaiting() {
 	}
 }
 
-// endWaiting counts the wait, if there was one.
-func (a *acquisition) endWaiting() {
+// endWaiting counts the wait, if there was one. lock is nil if it was in vain.
+func (a *acquisition) endWaiting(lock *Lock) {
 	if a.waits.IsZero() {
 		return
 	}
-	waited := a.r.cfg.Clock.Now().Sub(a.waits)
+	waited := a.r.endOf(lock).Sub(a.waits)
 	c := &a.r.counters
 	c.waiting.Add(-1)
 	c.waitCount.Add(1)

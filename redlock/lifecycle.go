@@ -10,9 +10,9 @@ import (
 	"github.com/quorumlock/redlock/redlock/internal/protocol"
 )
 
-// hold begins the time for which a lock that was acquired is held.
-func (l *Lock) hold() {
-	l.began = l.r.cfg.Clock.Now().Sub(l.r.made)
+// hold begins, at now, the time for which a lock that was acquired is held.
+func (l *Lock) hold(now time.Time) {
+	l.began = now.Sub(l.r.made)
 	l.r.counters.held.Add(1)
 	l.r.scheduler.EndAt(l, l.until)
 }
@@ -37,7 +37,7 @@ func (l *Lock) setCause(cause error) {
 		l.r.counters.held.Add(-1)
 		if cause != ErrReleased { // giveUp reports that once it knows more
 			l.r.counters.ended(cause)
-			l.r.reporter.lockEnded(l.values, l.endedBy(cause))
+			l.r.reporter.lockEnded(l, cause)
 		}
 	}
 	if l.cancel != nil {
@@ -48,9 +48,9 @@ func (l *Lock) setCause(cause error) {
 	}
 }
 
-// endedBy describes the end of the lock, now.
-func (l *Lock) endedBy(cause error) LockEnd {
-	return LockEnd{Key: l.key, Held: l.r.cfg.Clock.Now().Sub(l.r.made) - l.began, Cause: cause}
+// endedBy describes the end of the lock at now.
+func (l *Lock) endedBy(cause error, now time.Time) LockEnd {
+	return LockEnd{Key: l.key, Held: now.Sub(l.r.made) - l.began, Cause: cause}
 }
 
 // expireIfDue ends the lock if Until has come by now, without waiting for the scheduler's goroutine
@@ -85,12 +85,13 @@ func (l *Lock) endNow(cause error) {
 // lose ends a lock that is lost; mu is held.
 func (l *Lock) lose(cause error) {
 	if l.end(cause) {
+		now := l.r.cfg.Clock.Now()
 		if l.wait != nil {
-			l.wait.End(l.r.cfg.Clock.Now())
+			l.wait.End(now)
 			l.wait.dequeue("")
 		}
 		l.r.local.Pass(&l.localLock)
-		l.r.log.Warn("lock_lost", "lock lost", "key", errs.Short(l.key), "cause", Cause(cause), "held", l.endedBy(cause).Held, "error", errs.Text(cause))
+		l.r.log.Warn("lock_lost", "lock lost", "key", errs.Short(l.key), "cause", Cause(cause), "held", l.endedBy(cause, now).Held, "error", errs.Text(cause))
 	}
 }
 

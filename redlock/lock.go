@@ -162,7 +162,9 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	o := l.r.reporter.observe(ctx, OpExtend, l.key, ttl, time.Time{})
 	err = l.extend(ctx, ttl, o)
-	o.ended(err)
+	if o != nil {
+		o.ended(l.r.cfg.Clock.Now(), err)
+	}
 	return err
 }
 
@@ -222,27 +224,31 @@ func (l *Lock) giveUp(ctx context.Context, op protocol.Operation) error {
 	if ctx == nil {
 		ctx = context.Background() // Release does not use it, but an Observer may
 	}
-	if ctx == nil { // it is only reported
-		ctx = l.values
-	}
 	op.Context = ctx
-	o := l.r.reporter.observe(ctx, OpRelease, l.key, 0, time.Time{})
-	ended, err := l.sendGiveUp(op, o)
-	if ended {
-		cause := ErrReleased
-		if errors.Is(err, ErrNotHeld) {
-			cause = ErrNotHeld
-		}
-		l.r.counters.ended(cause)
-		defer l.r.reporter.released(ctx, l.endedBy(cause)) // also if the Observer ends the goroutine
+	now := l.r.cfg.Clock.Now()
+	o := l.r.reporter.observe(ctx, OpRelease, l.key, 0, now)
+	ended, err := l.sendGiveUp(op, now, o)
+	cause := ErrReleased
+	if errors.Is(err, ErrNotHeld) {
+		cause = ErrNotHeld
 	}
-	o.ended(err)
+	if ended {
+		l.r.counters.ended(cause)
+	}
+	if o == nil {
+		return err
+	}
+	now = l.r.cfg.Clock.Now()
+	if ended {
+		defer l.r.reporter.released(ctx, l.endedBy(cause, now)) // also if the Observer ends the goroutine
+	}
+	o.ended(now, err)
 	return err
 }
 
-// sendGiveUp is giveUp as an operation that Close waits for. ended reports that the lock had not
-// ended before.
-func (l *Lock) sendGiveUp(op protocol.Operation, o *observed) (ended bool, err error) {
+// sendGiveUp is giveUp, begun at now, as an operation that Close waits for. ended reports that the lock
+// had not ended before.
+func (l *Lock) sendGiveUp(op protocol.Operation, now time.Time, o *observed) (ended bool, err error) {
 	if err := l.r.enter(); err != nil {
 		l.endNow(err) // Close, which is under way, releases it
 		return false, l.opError(op.Kind.String(), err)
@@ -250,7 +256,7 @@ func (l *Lock) sendGiveUp(op protocol.Operation, o *observed) (ended bool, err e
 	defer l.r.operations.Done()
 
 	l.mu.Lock()
-	l.expireIfDue(l.r.cfg.Clock.Now())
+	l.expireIfDue(now)
 	lost := l.cause
 	l.mu.Unlock()
 	if lost != nil {

@@ -99,17 +99,12 @@ type OperationResult struct {
 	// were merged. Elapsed and Left are then means, Rounds is the sum, and Key is "".
 	Count int
 
-	rounds interface{ traces() []Trace } // nil: nothing is known of the rounds
+	rounds rounds // empty if nothing is known of them
 }
 
 // Traces describes the rounds of the operation, and each node's vote as far as it is known by now. Of
 // a long wait, these are the last 32 rounds. It may be called until OperationEnded returns.
-func (r OperationResult) Traces() []Trace {
-	if r.rounds == nil {
-		return nil
-	}
-	return r.rounds.traces()
-}
+func (r OperationResult) Traces() []Trace { return r.rounds.traces() }
 
 // LockEnd reports the end of a lock.
 type LockEnd struct {

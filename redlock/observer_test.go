@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,15 @@ func (n *notes) set(f func(method string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.before = f
+}
+
+// during makes these methods call f first.
+func (n *notes) during(f func(), methods ...string) {
+	n.set(func(method string) {
+		if slices.Contains(methods, method) {
+			f()
+		}
+	})
 }
 
 func (n *notes) call(method string) {
@@ -401,12 +411,10 @@ func TestObserverThatPanicsHurtsNobody(t *testing.T) {
 func TestObserverGoesOnAfterAGoexit(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
 		exits := 0
-		n.set(func(method string) {
-			if method == "voted" {
-				exits++
-				runtime.Goexit()
-			}
-		})
+		n.during(func() {
+			exits++
+			runtime.Goexit()
+		}, "voted")
 		for range 3 {
 			b.Cycle(b.Redlock)
 		}
@@ -423,11 +431,7 @@ func TestAcquireReturnsNoLockThatEndedDuringTheObserver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
-				n.set(func(method string) {
-					if method == "ended" {
-						time.Sleep(time.Minute)
-					}
-				})
+				n.during(func() { time.Sleep(time.Minute) }, "ended")
 				l, err := acquire(b.Redlock)
 				assert.Nil(b, l)
 				assert.ErrorIs(b, err, redlock.ErrExpired)
@@ -448,11 +452,7 @@ func TestAcquireReturnsNoLockThatEndedDuringTheObserver(t *testing.T) {
 func TestObserverThatBlocksHoldsUpNoLock(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
 		released := make(chan struct{})
-		n.set(func(method string) {
-			if method == "voted" || method == "lock" {
-				<-released
-			}
-		})
+		n.during(func() { <-released }, "voted", "lock")
 		l := b.Acquire(key, ttl)
 		l.KeepAlive()
 		other := b.Acquire("other", ttl)
@@ -472,12 +472,10 @@ func TestObserverThatBlocksACallerHoldsUpNobodyElse(t *testing.T) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
 		released, blocked := make(chan struct{}), make(chan struct{}, 3)
-		n.set(func(method string) {
-			if method == "began" || method == "ended" {
-				blocked <- struct{}{}
-				<-released
-			}
-		})
+		n.during(func() {
+			blocked <- struct{}{}
+			<-released
+		}, "began", "ended")
 		var callers sync.WaitGroup
 		callers.Go(func() { assert.NoError(b, l.Release(ctx)) })
 		callers.Go(func() {
@@ -498,11 +496,7 @@ func TestObserverThatBlocksACallerHoldsUpNobodyElse(t *testing.T) {
 func TestObserverThatIsSlowMissesNoVote(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
 		block := make(chan struct{})
-		n.set(func(method string) {
-			if method == "voted" {
-				<-block
-			}
-		})
+		n.during(func() { <-block }, "voted")
 		const cycles = 5000
 		for range cycles {
 			l := b.Acquire(key, ttl)
@@ -575,11 +569,7 @@ func TestObserverOfANestedLockDoesNotHoldUpClose(t *testing.T) {
 		b.Settle()
 		n.told()
 		release := make(chan struct{})
-		n.set(func(m string) {
-			if m == "ended" {
-				<-release
-			}
-		})
+		n.during(func() { <-release }, "ended")
 		done := make(chan struct{})
 		go func() { _, _ = b.Redlock.TryAcquire(l.Context(), key, 3*ttl); close(done) }()
 		b.Settle()
@@ -599,11 +589,9 @@ func TestObserverOfANestedLockDoesNotHoldUpClose(t *testing.T) {
 
 func TestAcquireFailsIfTheObserverClosesTheRedlock(t *testing.T) {
 	observed(t, 3, redlock.Config{}, func(b *virtual.Bed, n *notes) {
-		n.set(func(m string) {
-			if m == "ended" {
-				_ = b.Redlock.Close()
-			}
-		})
+		n.during(func() {
+			_ = b.Redlock.Close()
+		}, "ended")
 		_, err := b.Redlock.TryAcquire(ctx, key, ttl)
 		assert.ErrorIs(b, err, redlock.ErrClosed)
 		assert.NotErrorIs(b, err, redlock.ErrExpired)
@@ -615,11 +603,7 @@ func TestObserverThatEndsAGoroutineMissesNoEnd(t *testing.T) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
 		n.told()
-		n.set(func(m string) {
-			if m == "ended" {
-				runtime.Goexit()
-			}
-		})
+		n.during(runtime.Goexit, "ended")
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = l.Release(ctx) })
 		wg.Wait()
@@ -636,13 +620,11 @@ func TestObserverIsNotPartOfTheTimeThatALockWasHeld(t *testing.T) {
 		l := b.Acquire(key, ttl)
 		b.Settle()
 		n.told()
-		n.set(func(m string) {
-			if m == "ended" {
-				s := b.Redlock.Stats()
-				assert.Equal(b, s.Acquired, s.Held+s.Released+s.LostExpired+s.LostNotHeld, "%+v", withoutNodes(s))
-				time.Sleep(time.Minute)
-			}
-		})
+		n.during(func() {
+			s := b.Redlock.Stats()
+			assert.Equal(b, s.Acquired, s.Held+s.Released+s.LostExpired+s.LostNotHeld, "%+v", withoutNodes(s))
+			time.Sleep(time.Minute)
+		}, "ended")
 		require.NoError(b, l.Release(ctx))
 		b.Settle()
 		lines := n.told()
@@ -656,11 +638,7 @@ func TestResumeThatTheObserverMadeLateLeavesTheHandleGood(t *testing.T) {
 		l := b.Acquire(key, time.Hour)
 		h, err := l.Detach()
 		require.NoError(b, err)
-		n.set(func(m string) {
-			if m == "ended" {
-				time.Sleep(time.Minute)
-			}
-		})
+		n.during(func() { time.Sleep(time.Minute) }, "ended")
 		_, err = b.Redlock.Resume(ctx, h, ttl)
 		require.ErrorIs(b, err, redlock.ErrExpired)
 		n.set(nil)

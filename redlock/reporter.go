@@ -26,6 +26,7 @@ type reporter struct {
 	nodes    []*conn.Node
 	log      *asynclog.Log
 	events   *asynclog.Queue[event] // from the goroutines that must not wait for the Observer
+	unused   sync.Pool              // of *observed
 
 	mu       sync.Mutex
 	votes    map[voteKind]*NodeVote      // merged
@@ -72,7 +73,7 @@ func (t *reporter) panicked(with any) {
 }
 
 // pass reports an event. The queue calls it.
-func (t *reporter) pass(e event) {
+func (t *reporter) pass(e *event) {
 	switch {
 	case e.call != nil:
 		e.call(t.observer)
@@ -83,32 +84,31 @@ func (t *reporter) pass(e event) {
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		t.observer.NodeVoted(ctx, t.nodeVote(e.vote))
+		t.observer.NodeVoted(ctx, t.nodeVote(&e.vote))
 	}
 }
 
-func (t *reporter) nodeVote(v quorum.Voted[protocol.Operation]) NodeVote {
-	op := v.Round.Op()
-	vote := NodeVote{
-		Node: v.Node, Addr: t.nodes[v.Node].Addr, Op: op.Kind.String(), Key: op.Key,
-		Vote: v.Vote, Latency: v.Latency, Err: v.Err, Count: 1,
-	}
+func (t *reporter) nodeVote(v *quorum.Voted[protocol.Operation]) NodeVote {
+	op, err := v.Round.Op(), v.Err
 	if v.Vote != quorum.Granted {
-		vote.Err = nodeErr(v.Err, v.Latency, v.Round.Within())
+		err = nodeErr(err, v.Latency, v.Round.Within())
 	}
-	return vote
+	return NodeVote{
+		Node: v.Node, Addr: t.nodes[v.Node].Addr, Op: op.Kind.String(), Key: op.Key,
+		Vote: v.Vote, Latency: v.Latency, Err: err, Count: 1,
+	}
 }
 
 // voted queues the reports of votes. Lanes call it.
 func (t *reporter) voted(votes []quorum.Voted[protocol.Operation]) {
-	taken := t.events.OfferAll(len(votes), func(i int) event { return event{vote: votes[i]} })
+	taken := t.events.OfferAll(len(votes), func(i int, e *event) { e.vote = votes[i] })
 	if taken == len(votes) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, v := range votes[taken:] {
-		vote := t.nodeVote(v)
+	for i := range votes[taken:] {
+		vote := t.nodeVote(&votes[taken+i])
 		kind := voteKind{vote.Node, vote.Op, vote.Vote}
 		t.passMerged()
 		if merged := t.votes[kind]; merged != nil {
@@ -125,11 +125,10 @@ func (t *reporter) renewed(ctx context.Context, round *quorum.Round[protocol.Ope
 	if t == nil {
 		return
 	}
-	o := t.observe(ctx, OpRenew, round.Op().Key, ttl, round.Start())
-	o.decided(round)
 	result := OperationResult{
-		Operation: o.op, Elapsed: round.Decided().Sub(round.Start()), Rounds: 1, Left: left, Err: err, Count: 1,
-		rounds: o,
+		Operation: Operation{Op: OpRenew, Key: round.Op().Key, TTL: ttl, Start: round.Start()},
+		Elapsed:   round.Decided().Sub(round.Start()), Rounds: 1, Left: left, Err: err, Count: 1,
+		rounds: rounds{nodes: t.nodes, first: round},
 	}
 	if t.events.Offer(event{renewal: &renewal{ctx, result}}) {
 		return
@@ -144,7 +143,7 @@ func (t *reporter) renewed(ctx context.Context, round *quorum.Round[protocol.Ope
 		result.Rounds += merged.Rounds
 		result.Count += merged.Count
 	}
-	result.Key, result.rounds = "", nil
+	result.Key, result.rounds = "", rounds{}
 	t.renewals[cause] = &result
 }
 
@@ -172,19 +171,18 @@ func (t *reporter) passMerged() {
 	}})
 }
 
-// lockEnded queues the report of the end of a lock, also for a caller that holds the lock's mutexes.
-func (t *reporter) lockEnded(ctx context.Context, end LockEnd) {
+// lockEnded queues the report that the lock has just ended, also for a caller that holds its mutexes.
+func (t *reporter) lockEnded(l *Lock, cause error) {
 	if t == nil {
 		return
 	}
+	ctx, end := l.values, l.endedBy(cause, t.clock.Now())
 	t.events.Put(event{call: func(o Observer) { o.LockEnded(ctx, end) }})
 }
 
 // released reports, on the caller's goroutine, the end of a lock that its holder has released.
 func (t *reporter) released(ctx context.Context, end LockEnd) {
-	if t != nil {
-		t.call(func(o Observer) { o.LockEnded(ctx, end) })
-	}
+	t.call(func(o Observer) { o.LockEnded(ctx, end) })
 }
 
 // quarantine queues the report of the beginning or the end of a quarantine.
@@ -206,7 +204,8 @@ func (t *reporter) close() {
 	}
 }
 
-// observed is an operation that is reported to the Observer. A nil *observed is one that is not.
+// observed is an operation that is reported to the Observer. For a nil *observed, decided does
+// nothing: the operation is not reported.
 //
 // While the operation is under way, observed only records it. Close waits for the operation, and a lock
 // for its release, so the operation must not wait for the Observer.
@@ -214,17 +213,13 @@ type observed struct {
 	t      *reporter
 	ctx    context.Context
 	op     Operation
-	rounds int
-	last   []*quorum.Round[protocol.Operation]  // of the rounds, the last maxTraces
-	first  [1]*quorum.Round[protocol.Operation] // mostly there is one: room for it in last
-	waited time.Duration                        // OperationResult.Waited
-	left   time.Duration                        // OperationResult.Left
+	count  int // of rounds
+	rounds rounds
+	waited time.Duration // OperationResult.Waited
+	left   time.Duration // OperationResult.Left
 }
 
-// maxTraces bounds how many rounds of a long wait are kept for OperationResult.Traces.
-const maxTraces = 32
-
-// observe returns an operation that began at start, or now if start is zero.
+// observe returns an operation that began at start, or now if start is zero. ended reports it.
 func (t *reporter) observe(ctx context.Context, op, key string, ttl time.Duration, start time.Time) *observed {
 	if t == nil {
 		return nil
@@ -232,7 +227,12 @@ func (t *reporter) observe(ctx context.Context, op, key string, ttl time.Duratio
 	if start.IsZero() {
 		start = t.clock.Now()
 	}
-	return &observed{t: t, ctx: ctx, op: Operation{Op: op, Key: key, TTL: ttl, Start: start}}
+	o, _ := t.unused.Get().(*observed)
+	if o == nil {
+		o = new(observed)
+	}
+	*o = observed{t: t, ctx: ctx, op: Operation{Op: op, Key: key, TTL: ttl, Start: start}, rounds: rounds{nodes: t.nodes}}
+	return o
 }
 
 // acquire reports that an acquisition begins.
@@ -254,41 +254,61 @@ func (o *observed) decided(round *quorum.Round[protocol.Operation]) {
 	if o == nil {
 		return
 	}
-	o.rounds++
-	if o.last == nil {
-		o.last = o.first[:0]
-	}
-	if len(o.last) == maxTraces {
-		o.last = append(o.last[:0], o.last[1:]...)
-	}
-	o.last = append(o.last, round)
+	o.count++
+	o.rounds.add(round)
 }
 
-// ended reports that the operation has ended. It must not be called between enter and
-// operations.Done.
-func (o *observed) ended(err error) {
-	if o == nil {
-		return
-	}
+// ended reports that the operation ended at now; o is then used for another one. It must not be called
+// between enter and operations.Done.
+func (o *observed) ended(now time.Time, err error) {
+	t, ctx := o.t, o.ctx
 	result := OperationResult{
-		Operation: o.op, Elapsed: o.t.clock.Now().Sub(o.op.Start), Waited: o.waited, Rounds: o.rounds, Left: o.left,
-		Err: err, Count: 1, rounds: o,
+		Operation: o.op, Elapsed: now.Sub(o.op.Start), Waited: o.waited, Rounds: o.count, Left: o.left,
+		Err: err, Count: 1, rounds: o.rounds,
 	}
-	o.t.call(func(observer Observer) { observer.OperationEnded(o.ctx, result) })
+	*o = observed{}
+	t.unused.Put(o)
+	t.call(func(observer Observer) { observer.OperationEnded(ctx, result) })
+}
+
+// rounds are the last maxTraces rounds of an operation.
+type rounds struct {
+	nodes []*conn.Node
+	first *quorum.Round[protocol.Operation] // mostly there is no other
+	later []*quorum.Round[protocol.Operation]
+}
+
+// maxTraces bounds how many rounds of a long wait are kept for OperationResult.Traces.
+const maxTraces = 32
+
+func (r *rounds) add(round *quorum.Round[protocol.Operation]) {
+	switch {
+	case r.first == nil:
+		r.first = round
+		return
+	case len(r.later) == maxTraces-1:
+		r.first = r.later[0]
+		r.later = append(r.later[:0], r.later[1:]...)
+	}
+	r.later = append(r.later, round)
 }
 
 // traces describes the rounds. A vote that has decided its round may not have been timed yet; it came
 // no later than the decision.
-func (o *observed) traces() []Trace {
-	traces := make([]Trace, len(o.last))
-	for i, round := range o.last {
-		trace := traceOf(o.t.nodes, round)
+func (r rounds) traces() []Trace {
+	if r.first == nil {
+		return nil
+	}
+	traces := []Trace{traceOf(r.nodes, r.first)}
+	for _, round := range r.later {
+		traces = append(traces, traceOf(r.nodes, round))
+	}
+	for _, trace := range traces {
 		for n := range trace.Nodes {
 			if node := &trace.Nodes[n]; node.Latency == 0 && node.Vote != quorum.Pending {
 				node.Latency = trace.Elapsed
 			}
 		}
-		traces[i] = trace
 	}
 	return traces
 }

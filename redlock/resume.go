@@ -96,7 +96,7 @@ func (r *Redlock) resume(ctx context.Context, h handle.Handle, ttl time.Duration
 			r.tokens.note(h.Key, h.Token, r.cfg.Clock.Now().UnixMicro()) // our next proposal is above it
 		}
 		l.underWay = append(l.underWay, round)
-		l.hold()
+		l.hold(r.cfg.Clock.Now())
 		round.AfterDone(func() {
 			l.topUp(round, ttl)
 			l.finished(round)

@@ -68,20 +68,29 @@ func (r *Redlock) acquired(o *observed, lock *Lock, err error) (*Lock, error) {
 	if r.reporter == nil {
 		return lock, err
 	}
-	o.ended(err)
+	op := o.op
+	o.ended(r.endOf(lock), err)
 	if lock == nil || lock.Valid() {
 		return lock, err
 	}
 	if err := r.enter(); err != nil {
-		return nil, errs.Op(o.op.Op, o.op.Key, err) // Close has released it
+		return nil, errs.Op(op.Op, op.Key, err) // Close has released it
 	}
 	defer r.operations.Done()
-	if o.op.Op == OpAcquire { // the handle of a Resume stays good
+	if op.Op == OpAcquire { // the handle of a Resume stays good
 		lock.startRelease(ErrExpired)
 	}
-	failed := r.unasked(o.op.Op, o.op.Key)
+	failed := r.unasked(op.Op, op.Key)
 	failed.Reason = ErrExpired
 	return nil, failed
+}
+
+// endOf returns when an acquisition ended that has the lock, or that has just failed if lock is nil.
+func (r *Redlock) endOf(lock *Lock) time.Time {
+	if lock == nil {
+		return r.cfg.Clock.Now()
+	}
+	return r.made.Add(lock.began)
 }
 
 func (r *Redlock) checkAcquire(ctx context.Context, key string, ttl time.Duration) (time.Duration, error) {
@@ -157,11 +166,11 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 		lock := a.lock(ctx, start.Add(a.ttl-r.cfg.Drift.Of(a.ttl)))
 		// Checked once more, right before the caller gets the lock: this goroutine may have
 		// been asleep since the decision.
-		if r.cfg.Clock.Now().Before(lock.until) {
+		if now := r.cfg.Clock.Now(); now.Before(lock.until) {
 			if a.wait != nil {
 				a.wait.won(lock)
 			}
-			lock.hold()
+			lock.hold(now)
 			return lock, nil
 		}
 	}

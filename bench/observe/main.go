@@ -59,7 +59,13 @@ func main() {
 // counter is an Observer that only counts.
 type counter struct {
 	redlock.NoObserver
-	began, ended, locks, votes atomic.Int64
+	began, ended, locks, votes count
+}
+
+// count shares no cache line with another, as the counters of a metrics library do not.
+type count struct {
+	atomic.Int64
+	_ [56]byte
 }
 
 func (c *counter) AcquireBegan(ctx context.Context, _ redlock.Operation) context.Context {
@@ -74,8 +80,8 @@ func (c *counter) NodeVoted(_ context.Context, v redlock.NodeVote) { c.votes.Add
 
 // variant is one configuration that is measured.
 type variant struct {
-	name     string
-	observer redlock.Observer
+	name string
+	subject.Spec
 
 	perSecond, cpu, allocs []float64
 	goroutines             int
@@ -93,21 +99,26 @@ func measure(ctx context.Context, turns, callers int, turn time.Duration, out io
 	if err != nil {
 		return err
 	}
+	observed := func(name string, observer redlock.Observer) *variant {
+		return &variant{name: name, Spec: subject.WithConfig(redlock.Config{Observer: observer})}
+	}
 	variants := []*variant{
-		{name: "none"},
-		{name: "none again"},
-		{name: "counts", observer: &counter{}},
-		{name: "redlockotel", observer: metrics},
+		observed("none", nil),
+		observed("none again", nil),
+		observed("counts", &counter{}),
+		observed("redlockotel", metrics),
 	}
-	var urls []string
-	for _, addr := range set.Addrs(nodes) {
-		urls = append(urls, "redis://"+addr)
-	}
+	target := subject.Target{Addrs: set.Addrs(nodes), Callers: callers}
 	for n := range turns + 1 {
 		for i := range variants {
 			v := variants[(n+i)%len(variants)]
-			if err := v.take(ctx, urls, load.Turn{Number: n*len(variants) + i, Callers: callers, Warm: turn / 5, For: turn}, n > 0); err != nil {
+			if err := v.take(ctx, target, load.Turn{Number: n*len(variants) + i, Callers: callers, Warm: turn / 5, For: turn}); err != nil {
 				return fmt.Errorf("%s: %w", v.name, err)
+			}
+		}
+		if n == 0 { // the first turn warms up
+			for _, v := range variants {
+				v.perSecond, v.cpu, v.allocs = nil, nil, nil
 			}
 		}
 	}
@@ -121,9 +132,9 @@ func measure(ctx context.Context, turns, callers int, turn time.Duration, out io
 }
 
 // take makes one turn with a Redlock of its own.
-func (v *variant) take(ctx context.Context, urls []string, t load.Turn, counts bool) error {
+func (v *variant) take(ctx context.Context, target subject.Target, t load.Turn) error {
 	before := runtime.NumGoroutine()
-	locks, err := redlock.Open(urls, redlock.Config{Observer: v.observer})
+	locks, err := v.Open(target)
 	if err != nil {
 		return err
 	}
@@ -134,18 +145,16 @@ func (v *variant) take(ctx context.Context, urls []string, t load.Turn, counts b
 		v.goroutines = runtime.NumGoroutine() - before - t.Callers
 		return nil
 	}
-	outcome, err := load.Run(ctx, locker{locks}, t)
+	outcome, err := load.Run(ctx, locks, t)
 	if err != nil {
 		return err
 	}
 	if outcome.Errors > 0 {
 		return fmt.Errorf("%d cycles failed: %w", outcome.Errors, outcome.Err)
 	}
-	if counts {
-		v.perSecond = append(v.perSecond, outcome.PerSecond)
-		v.cpu = append(v.cpu, float64((used()-start).Nanoseconds())/1000/float64(outcome.Cycles))
-		v.allocs = append(v.allocs, outcome.Allocs)
-	}
+	v.perSecond = append(v.perSecond, outcome.PerSecond)
+	v.cpu = append(v.cpu, float64((used()-start).Nanoseconds())/1000/float64(outcome.Cycles))
+	v.allocs = append(v.allocs, outcome.Allocs)
 	return nil
 }
 
@@ -169,20 +178,3 @@ func median(all []float64) float64 {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2]
 }
-
-// locker is a Redlock as package load uses it.
-type locker struct{ *redlock.Redlock }
-
-func (l locker) Caller() subject.Caller { return &caller{locks: l.Redlock} }
-
-type caller struct {
-	locks *redlock.Redlock
-	lock  *redlock.Lock
-}
-
-func (c *caller) Acquire(ctx context.Context, key string) (err error) {
-	c.lock, err = c.locks.TryAcquire(ctx, key, subject.TTL)
-	return err
-}
-
-func (c *caller) Release(ctx context.Context) error { return c.lock.Release(ctx) }

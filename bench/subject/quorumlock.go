@@ -34,6 +34,9 @@ const (
 	record = "redlock:server"
 )
 
+// WithConfig is this library with a Config, for a comparison with itself.
+func WithConfig(config redlock.Config) Spec { return quorumlockWith(result.Quorumlock, config) }
+
 func quorumlockWith(name result.Subject, config redlock.Config) Spec {
 	s := Spec{
 		Name:    name,

@@ -101,10 +101,18 @@ func (m mutant) fails(ctx context.Context, root, dir string) (bool, error) {
 		return false, ctx.Err()
 	case err == nil:
 		return false, nil
-	case !bytes.Contains(out, []byte("--- FAIL: "+m.test)):
+	case !m.failed(out):
 		return false, fmt.Errorf("mutant %s: %w\n%s", m.name, err, bytes.TrimSpace(out))
 	}
 	return true, nil
+}
+
+// failed reports whether the output says that the mutant's test failed. A panic in a synctest bubble ends
+// the process before that is said: then the stack has the test.
+func (m mutant) failed(out []byte) bool {
+	test, _, _ := strings.Cut(m.test, "/")
+	return bytes.Contains(out, []byte("--- FAIL: "+m.test)) ||
+		bytes.Contains(out, []byte("panic: ")) && bytes.Contains(out, []byte("."+test+"."))
 }
 
 // build builds the command with the mutant's bug in dir.

@@ -132,3 +132,16 @@ func TestAPatchHasTheContextThatItNeeds(t *testing.T) {
 	_, err = m.changing(root, t.TempDir(), map[string]string{"file": "1\na\nb\nc\n2\na\nb\nc\n3\n"})
 	assert.ErrorContains(t, err, "changes nothing")
 }
+
+func TestMutantFailsAlsoByAPanic(t *testing.T) {
+	m := mutant{test: "TestB/of_two"}
+	for out, want := range map[string]bool{
+		"--- FAIL: TestB/of_two (0.00s)\nFAIL":                                              true,
+		"panic: boom [recovered]\n\ngoroutine 7 [running]:\nexample/b_test.TestB.func1()\n": true,
+		"panic: boom [recovered]\n\ngoroutine 7 [running]:\nexample/b_test.TestC.func1()\n": false,
+		"b.go:3: undefined: example.TestB.x":                                                false,
+		"ok":                                                                                false,
+	} {
+		assert.Equal(t, want, m.failed([]byte(out)), out)
+	}
+}

@@ -49,9 +49,9 @@ func (s Switch) flag(name string) string {
 // of so many.
 func (s Switch) or(r *rand.Rand, of int) bool { return s == On || r.IntN(of) == 0 && s == Drawn }
 
-// Command returns the command line that runs the simulation again.
-func (c Config) Command() string {
-	s := fmt.Sprintf("redlock-lab sim --seed %d", c.Seed)
+// Command returns the command line that runs the simulation again, with these flags first.
+func (c Config) Command(flags ...string) string {
+	s := strings.Join(append([]string{"redlock-lab sim"}, flags...), " ") + fmt.Sprintf(" --seed %d", c.Seed)
 	if c.Nodes > 0 {
 		s += fmt.Sprintf(" --nodes %d", c.Nodes)
 	}

@@ -7,14 +7,14 @@ import (
 
 // Shrink looks for a smaller run that still shows something: it leaves out faults, and ends
 // the run sooner, as long as shows holds. It returns the config of the smallest run found,
-// which has been run, or c if c does not show it.
-func Shrink(c Config, shows func(Result) bool) (Config, error) {
-	r, err := Watched(c)
+// which has been run, or c if c does not show it. simulate is Watched, or does the same.
+func Shrink(c Config, simulate func(Config) (Result, error), shows func(Result) bool) (Config, error) {
+	r, err := simulate(c)
 	if err != nil || !shows(r) {
 		return c, err
 	}
 	try := func(smaller Config) bool {
-		run, err := Watched(smaller)
+		run, err := simulate(smaller)
 		if err != nil || !shows(run) {
 			return false
 		}

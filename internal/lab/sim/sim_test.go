@@ -199,7 +199,7 @@ func TestShrink(t *testing.T) {
 		}
 	}
 	var last bool
-	smaller, err := Shrink(c, func(r Result) bool { last = forgot(r); return last })
+	smaller, err := Shrink(c, Watched, func(r Result) bool { last = forgot(r); return last })
 	require.NoError(t, err)
 	assert.Less(t, len(before.Plan.Faults)-len(smaller.Without), len(before.Plan.Faults))
 	assert.Equal(t, c.Seed, smaller.Seed)

@@ -20,7 +20,7 @@ type Log struct {
 
 // New makes a Log.
 func New(logger *slog.Logger) *Log {
-	return &Log{logger: logger, calls: NewQueue(backlog, func(call func()) { call() }, func(any) {})}
+	return &Log{logger: logger, calls: NewQueue(backlog, func(call *func()) { (*call)() }, func(any) {})}
 }
 
 // Call queues a call, or drops it if too many are waiting. It never blocks, and may be used with

@@ -1,6 +1,7 @@
 package asynclog
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ const patience = time.Second
 // callback.
 type Queue[E any] struct {
 	limit    int // Offer's
-	pass     func(E)
+	pass     func(*E)
 	panicked func(any)
 	running  sync.WaitGroup
 
@@ -34,7 +35,7 @@ type Queue[E any] struct {
 }
 
 // NewQueue makes a Queue with the callback pass. panicked is called with what pass panicked with.
-func NewQueue[E any](limit int, pass func(E), panicked func(any)) *Queue[E] {
+func NewQueue[E any](limit int, pass func(*E), panicked func(any)) *Queue[E] {
 	return &Queue[E]{limit: limit, pass: pass, panicked: panicked}
 }
 
@@ -42,30 +43,35 @@ func NewQueue[E any](limit int, pass func(E), panicked func(any)) *Queue[E] {
 func (q *Queue[E]) Put(e E) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.add(e)
+	q.add(1, func(_ int, added *E) { *added = e })
 }
 
-// Offer is Put, but returns false and does nothing if the limit of events are waiting.
+// Offer is Put with a limit: if as many events are waiting as NewQueue allows, it adds nothing and
+// returns false. Those that the goroutine has already taken do not count.
 func (q *Queue[E]) Offer(e E) bool {
-	return q.OfferAll(1, func(int) E { return e }) == 1
+	return q.OfferAll(1, func(_ int, added *E) { *added = e }) == 1
 }
 
-// OfferAll is Offer for n events at once. It returns how many it has added, from the first on.
-func (q *Queue[E]) OfferAll(n int, event func(i int) E) int {
+// OfferAll is Offer for n events at once. It adds as many as fit, from the first on, and calls set with
+// the index of each and a pointer to the zero event to fill in. It returns how many fit.
+func (q *Queue[E]) OfferAll(n int, set func(i int, added *E)) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n = max(min(n, q.limit-len(q.events)), 0)
-	for i := range n {
-		q.add(event(i))
-	}
+	q.add(n, set)
 	return n
 }
 
-func (q *Queue[E]) add(e E) {
-	if q.closed {
+// add adds n events; mu is held.
+func (q *Queue[E]) add(n int, set func(i int, added *E)) {
+	if q.closed || n == 0 {
 		return
 	}
-	q.events = append(q.events, e)
+	first := len(q.events)
+	q.events = slices.Grow(q.events, n)[:first+n] // take has cleared what is used again
+	for i := range n {
+		set(i, &q.events[first+i])
+	}
 	if !q.active {
 		q.active = true
 		q.running.Go(q.run)
@@ -93,7 +99,7 @@ func (q *Queue[E]) run() {
 func (q *Queue[E]) passBatch() {
 	for q.passed < len(q.batch) {
 		q.passed++
-		q.pass(q.batch[q.passed-1])
+		q.pass(&q.batch[q.passed-1])
 	}
 }
 

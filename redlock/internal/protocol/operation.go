@@ -67,19 +67,18 @@ func (k Kind) queues() bool { return k == Enqueue || k == Dequeue || k == Probe 
 // in interfaces, so that they are allocated once and not for each node.
 type Operation struct {
 	Kind    Kind
-	Key     string    // as the caller names it
-	NodeKey any       // string: as the nodes name it
-	Value   string    // the lock's value; for a ForceRelease the value to delete
-	TTL     any       // int64: milliseconds
-	Until   time.Time // of a Retain: when the key is to expire, by the client's clock
-	Fence   *Fence    // nil: without fencing
-	Queue   *Queue    // the names of the key's queue; nil: not needed
-	Sender  *Sender   // who the client is in the queue; nil: it has no part in it
-	Foreign bool      // a ForceRelease also deletes a key that does not expire, and so is foreign
+	Key     string          // as the caller names it
+	Context context.Context // for Config.Observer: what the operation was asked for with; nil: nothing
+	NodeKey any             // string: as the nodes name it
+	Value   string          // the lock's value; for a ForceRelease the value to delete
+	TTL     any             // int64: milliseconds
+	Until   time.Time       // of a Retain: when the key is to expire, by the client's clock
+	Fence   *Fence          // nil: without fencing
+	Queue   *Queue          // the names of the key's queue; nil: not needed
+	Sender  *Sender         // who the client is in the queue; nil: it has no part in it
+	Foreign bool            // a ForceRelease also deletes a key that does not expire, and so is foreign
 
 	Observer Observer // nil: only the votes are needed
-
-	Context context.Context // for Config.Observer: what the operation was asked for with; nil: nothing
 }
 
 // String names the operation without its value.

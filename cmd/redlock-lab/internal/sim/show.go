@@ -20,7 +20,7 @@ import (
 
 // show writes the timeline to the requested files. If there are none, it prints it.
 func (f *flags) show(cmd *cobra.Command, r sim.Result) error {
-	run := picture(r)
+	run := picture(r, f.exact)
 	if f.html+f.svg == "" {
 		if f.quiet {
 			return nil
@@ -88,11 +88,11 @@ func working(run timeline.Run, calm time.Duration) timeline.Run {
 	return run
 }
 
-func picture(r sim.Result) timeline.Run {
+func picture(r sim.Result, exactly bool) timeline.Run {
 	run := timeline.Run{
 		Title: fmt.Sprintf("seed %d: %d masters, %d clients, faults for %v", r.Plan.Config.Seed, r.Plan.Nodes, len(r.Plan.Clients), r.Plan.For),
 		Nodes: r.Plan.Nodes, Clients: len(r.Plan.Clients), End: time.Millisecond,
-		Command: r.Plan.Config.Command(),
+		Command: command(r.Plan.Config, exactly),
 		Events:  r.Events, Violations: r.Violations, Verdict: verdict(r),
 	}
 	if n := len(r.Events); n > 0 {

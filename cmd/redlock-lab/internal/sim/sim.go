@@ -30,8 +30,11 @@ type flags struct {
 	fair      bool
 	ways      bool
 	quiet     bool
+	exact     bool
 
 	fingerprint string
+
+	native, exactly lab
 }
 
 // Command returns the subcommand sim.
@@ -46,16 +49,24 @@ draws all of it. Then sim judges what happened: whether two clients ever held
 one lock, whether everybody got it in the end, whether anything was left behind.
 
 One seed prints its timeline, or writes it with --html or --svg, and then the
-verdict and the fingerprint of the history. The same build nearly always makes
-the same history of a seed. On a busy machine it can be another one, and with
-the race detector it is. --fingerprint repeats the seed, up to ` + strconv.Itoa(repeats) + ` times, until
-it makes that very history. --seeds runs many seeds, and prints what failed and
-how to repeat it.
+verdict and the fingerprint of the history. --seeds runs many seeds, and prints
+what failed and how to repeat it.
+
+The same build usually makes the same history of a seed. On a busy machine it
+can be another one, and with the race detector it is. --fingerprint repeats the
+seed, up to ` + strconv.Itoa(repeats) + ` times, until it makes that very history.
+
+With --exact the same source and Go release make the same history of a seed on
+every machine, with a fingerprint of its own. The simulation then runs as
+WebAssembly, which takes ten times as long. The Go command compiles it first,
+from its source, which takes a minute or two the first time. With --shrink a
+seed that fails natively is run exactly, too.
 
 Flags that are not given are drawn from the seed. These faults are within what
 Redlock promises:
 ` + kindList(sim.Within) + `.
-These are beyond it; violations are then shown and counted, but no failure:
+These are beyond it; sim shows and counts the violations that they explain, but
+does not fail because of them:
 ` + kindList(sim.Beyond) + `.
 Some runs end with a trial, in which some clients are sick for a long time:
 ` + kindList(sim.Trials) + `.
@@ -67,7 +78,10 @@ command line is wrong.`,
   redlock-lab sim --seed 42 --nodes 5 --clients 4 --for 3s --html run.html
   redlock-lab sim --seeds 1-2000`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags.native, flags.exactly = nativeLab{}, newExactLab(cmd, &flags)
+			return flags.run(cmd)
+		},
 	}
 	f := cmd.Flags()
 	f.Uint64Var(&flags.seed, "seed", 1, "the `number` that all is drawn from")
@@ -87,6 +101,7 @@ command line is wrong.`,
 	f.BoolVar(&flags.first, "first", false, "with --seeds: stop at the first violation")
 	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history\nthat shows it")
 	f.StringVar(&flags.fingerprint, "fingerprint", "", "repeat the seed until it makes the history\nwith this `fingerprint`")
+	f.BoolVar(&flags.exact, "exact", false, "make the same history of a seed on every\nmachine")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone")
 	f.Lookup("for").DefValue, f.Lookup("stop-after").DefValue = "", ""
 	return cmd
@@ -132,6 +147,9 @@ func (f *flags) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
+		if err := f.begin(from); err != nil {
+			return err
+		}
 		return f.many(cmd, from, to)
 	}
 	if f.first || f.stopAfter != 0 {
@@ -140,8 +158,27 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("fingerprint") && !aFingerprint.MatchString(f.fingerprint) {
 		return cli.Usagef("--fingerprint is %q, want 16 hexadecimal digits, as sim prints them", f.fingerprint)
 	}
-	f.config.Seed = f.seed
+	if err := f.begin(f.seed); err != nil {
+		return err
+	}
 	return f.one(cmd)
+}
+
+// begin sets the first seed. A config that cannot be simulated is an error before anything is compiled.
+func (f *flags) begin(seed uint64) error {
+	f.config.Seed = seed
+	if _, err := sim.Draw(f.config); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	return nil
+}
+
+// lab returns the lab that the flags ask for.
+func (f *flags) lab() lab {
+	if f.exact {
+		return f.exactly
+	}
+	return f.native
 }
 
 // given returns the value of a flag, or Drawn if it is not set.
@@ -170,8 +207,8 @@ func seedRange(s string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// repeats is how often a seed is run to find a fingerprint again. On a machine with nothing else to
-// do the first run nearly always has it. On a busy one nine of ten have.
+// repeats is how often a seed is run to find a fingerprint again. On an idle machine the first run
+// nearly always makes it. On a busy one, nine of ten runs with bursts do.
 const repeats = 20
 
 // aFingerprint matches what [sim.Result.Fingerprint] returns.
@@ -179,20 +216,22 @@ var aFingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // one runs a single seed, and shows its timeline and verdict.
 func (f *flags) one(cmd *cobra.Command) error {
-	r, err := sim.Watched(f.config)
-	if err != nil {
-		return &cli.UsageError{Err: err}
+	r, err := f.lab().Run(cmd.Context(), f.config)
+	for tries := 1; err == nil && f.fingerprint != "" && r.Fingerprint() != f.fingerprint; tries++ {
+		switch {
+		case cmd.Context().Err() != nil:
+			return context.Cause(cmd.Context())
+		case f.exact:
+			return errors.New("the seed makes another history: the fingerprint is of other code or flags, or of a run without --exact")
+		case tries == repeats:
+			return fmt.Errorf("the seed made other histories %d times: the fingerprint is of other code or flags, or of a run with --exact, or the machine is too busy", tries)
+		case !f.quiet:
+			cmd.PrintErrf("run %d of %d made another history, %s\n", tries, repeats, r.Fingerprint())
+		}
+		r, err = f.lab().Run(cmd.Context(), f.config)
 	}
-	for tries := 1; f.fingerprint != "" && r.Fingerprint() != f.fingerprint; tries++ {
-		if err := context.Cause(cmd.Context()); err != nil {
-			return err
-		}
-		if tries == repeats {
-			return fmt.Errorf("the seed made other histories %d times: the fingerprint is of other code or flags, or the machine is too busy", tries)
-		}
-		if r, err = sim.Watched(f.config); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if err := f.show(cmd, r); err != nil {
 		return err
@@ -213,9 +252,10 @@ func (f *flags) many(cmd *cobra.Command, from, to uint64) error {
 	for seed := from; ; seed++ {
 		c := f.config
 		c.Seed = seed
-		r, err := sim.Watched(c)
+		r, err := f.lab().Run(cmd.Context(), c)
 		if err != nil {
-			return &cli.UsageError{Err: err}
+			cmd.Printf("seeds before %d: %d with violations; %s\n", seed, failed, tally.String())
+			return err
 		}
 		tally.Add(r)
 		if len(r.Violations) > 0 {
@@ -234,18 +274,34 @@ func (f *flags) many(cmd *cobra.Command, from, to uint64) error {
 	return context.Cause(cmd.Context())
 }
 
-// explain prints the first violation, and how to reproduce it.
+// explain prints the first violation, and how to reproduce it. With --shrink it also runs a native
+// failure exactly, and looks for a smaller history: among exact runs if the exact run breaks the same
+// rule first, otherwise among native ones.
 func (f *flags) explain(cmd *cobra.Command, r sim.Result) {
 	c := r.Plan.Config
-	cmd.Printf("seed %d: %d violations, the first: %v\n  %s --fingerprint %s\n", c.Seed, len(r.Violations), r.Violations[0], c.Command(), r.Fingerprint())
+	cmd.Printf("seed %d: %d violations, the first: %v\n  %s --fingerprint %s\n", c.Seed, len(r.Violations), r.Violations[0], command(c, f.exact), r.Fingerprint())
 	if !f.shrink {
 		return
 	}
-	rule := r.Violations[0].Rule
-	smaller, err := sim.Shrink(c, func(r sim.Result) bool {
-		return len(r.Violations) > 0 && r.Violations[0].Rule == rule
-	})
-	if err == nil {
-		cmd.Printf("  smaller: %s\n", smaller.Command())
+	fails := func(other sim.Result) bool {
+		return len(other.Violations) > 0 && other.Violations[0].Rule == r.Violations[0].Rule
 	}
+	lab, exactly := f.lab(), f.exact
+	if !exactly {
+		switch same, err := f.exactly.Run(cmd.Context(), c); {
+		case err != nil:
+			cmd.PrintErrf("no exact run: %v\n", err)
+		case fails(same):
+			lab, exactly = f.exactly, true
+			cmd.Printf("  exact: %s --fingerprint %s\n", command(c, true), same.Fingerprint())
+		default:
+			cmd.Printf("  an exact run of the seed does not break this rule first\n")
+		}
+	}
+	smaller, err := sim.Shrink(c, func(c sim.Config) (sim.Result, error) { return lab.Run(cmd.Context(), c) }, fails)
+	if err != nil {
+		cmd.PrintErrf("not shrunk: %v\n", err)
+		return
+	}
+	cmd.Printf("  smaller: %s\n", command(smaller, exactly))
 }

@@ -1,16 +1,23 @@
 package sim
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/cli/clitest"
+	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/lab/sim"
 )
 
 func TestSimShowsOneSeed(t *testing.T) {
@@ -83,4 +90,95 @@ func TestSimFindsAHistoryAgain(t *testing.T) {
 	code, _, errs := clitest.Run(t, t.Context(), clitest.Program(Command()), append(small, "--fingerprint", "0123456789abcdef")...)
 	assert.Equal(t, cli.ExitFailed, code)
 	assert.Contains(t, errs, "other histories")
+}
+
+// An exact run makes one history of a seed, which has a fingerprint of its own.
+func TestSimExactFindsItsHistoryAtOnce(t *testing.T) {
+	small := []string{"sim", "--exact", "--seed", "5", "--clients", "2", "--nodes", "3", "--for", "200ms", "--faults", "none"}
+	code, out, errs := clitest.Run(t, t.Context(), clitest.Program(Command()), small...)
+	require.Equal(t, cli.ExitOK, code, errs)
+	assert.Contains(t, errs, "compiling the simulation")
+	fingerprint := regexp.MustCompile(`fingerprint (\w+)`).FindStringSubmatch(out)[1]
+	assert.Contains(t, out, "redlock-lab sim --exact --seed 5 --nodes 3 --clients 2 --for 200ms --faults none\n")
+	code, again, _ := clitest.Run(t, t.Context(), clitest.Program(Command()), append(small, "--fingerprint", fingerprint)...)
+	require.Equal(t, cli.ExitOK, code)
+	assert.Equal(t, out, again)
+	code, _, errs = clitest.Run(t, t.Context(), clitest.Program(Command()), append(small, "-q", "--fingerprint", "0123456789abcdef")...)
+	assert.Equal(t, cli.ExitFailed, code)
+	assert.Contains(t, errs, "the seed makes another history")
+	assert.NotContains(t, errs, "compiling")
+}
+
+// fakeLab is a lab that makes up its histories.
+type fakeLab func(sim.Config) (sim.Result, error)
+
+func (l fakeLab) Run(_ context.Context, c sim.Config) (sim.Result, error) { return l(c) }
+
+// A seed that fails is looked for among the exact histories, and the smaller command is of one of them.
+func TestShrinkPrefersExactHistories(t *testing.T) {
+	made := func(text string, c sim.Config, rules ...string) (r sim.Result) {
+		r.Plan, _ = sim.Draw(c)
+		r.Events = []history.Event{{Text: text}}
+		for _, rule := range rules {
+			r.Violations = append(r.Violations, history.Violation{Rule: rule})
+		}
+		return r
+	}
+	c := sim.Config{Seed: 7, Nodes: 3, Clients: 2, For: time.Second, Faults: []sim.Kind{sim.Crash}}
+	native := fakeLab(func(c sim.Config) (sim.Result, error) { return made("native", c, "owner"), nil })
+	for name, test := range map[string]struct {
+		exactly fakeLab
+		want    string
+	}{
+		"it fails there too": {func(c sim.Config) (sim.Result, error) { return made("exact", c, "owner"), nil }, `^seed 7: 1 violations, the first: .*owner.*
+  redlock-lab sim --seed 7 .* --fingerprint ` + made("native", c).Fingerprint() + `
+  exact: redlock-lab sim --exact --seed 7 .* --fingerprint ` + made("exact", c).Fingerprint() + `
+  smaller: redlock-lab sim --exact --seed 7 .*\n$`},
+		"it breaks another rule there": {func(c sim.Config) (sim.Result, error) { return made("exact", c, "fence"), nil }, `^seed 7: .*
+  redlock-lab sim --seed 7 .*
+  an exact run of the seed does not break this rule first
+  smaller: redlock-lab sim --seed 7 .*\n$`},
+		"there are no exact runs": {func(c sim.Config) (sim.Result, error) { return sim.Result{}, errors.New("no source") }, `^seed 7: .*
+  redlock-lab sim --seed 7 .*
+no exact run: no source
+  smaller: redlock-lab sim --seed 7 .*\n$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			cmd := &cobra.Command{}
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			f := &flags{shrink: true, native: native, exactly: test.exactly}
+			r, err := native(c)
+			require.NoError(t, err)
+			f.explain(cmd, r)
+			assert.Regexp(t, test.want, out.String())
+		})
+	}
+}
+
+// While another history is made, the command says so, and how often it tries.
+func TestSimSaysThatItTriesAgain(t *testing.T) {
+	runs := 0
+	f := &flags{fingerprint: "0123456789abcdef", native: fakeLab(func(c sim.Config) (r sim.Result, err error) {
+		runs++
+		r.Plan, err = sim.Draw(c)
+		return r, err
+	})}
+	var said strings.Builder
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	cmd.SetErr(&said)
+	assert.ErrorContains(t, f.one(cmd), "other histories 20 times")
+	assert.Equal(t, 20, runs)
+	assert.Equal(t, 19, strings.Count(said.String(), "made another history"))
+	assert.Contains(t, said.String(), "run 1 of 20 made another history")
+
+	interrupted, interrupt := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted")
+	interrupt(why)
+	cmd.SetContext(interrupted)
+	runs = 0
+	assert.ErrorIs(t, f.one(cmd), why)
+	assert.Equal(t, 1, runs)
 }
