@@ -41,9 +41,14 @@ type Locker struct {
 	key   string
 	ttl   time.Duration
 
-	locked chan struct{} // has an element from Lock to Unlock, so that Unlock cannot end another Lock
-	held   *redlock.Lock
-	unbind func() bool // ends the connection between held and a context of Context
+	locked chan struct{} // has an element from when Lock begins until Unlock, so that one caller has the lock
+	holds  chan hold     // has an element from when Lock has returned until Unlock
+}
+
+// hold is a lock that Unlock is to release.
+type hold struct {
+	lock   *redlock.Lock
+	unbind func() bool // ends the connection between lock and a context of Context
 }
 
 // New returns a Locker that locks key. If a process dies while it migrates, the others wait until
@@ -52,7 +57,7 @@ func New(locks *redlock.Redlock, key string, ttl time.Duration) (*Locker, error)
 	if err := trylock.Check(locks, key, ttl); err != nil {
 		return nil, fmt.Errorf("gooselock: %w", err)
 	}
-	return &Locker{locks: locks, key: key, ttl: ttl, locked: make(chan struct{}, 1)}, nil
+	return &Locker{locks: locks, key: key, ttl: ttl, locked: make(chan struct{}, 1), holds: make(chan hold, 1)}, nil
 }
 
 // Context returns a context for the methods of a provider. It ends with parent, with cancel, or when
@@ -77,10 +82,11 @@ func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 		return fmt.Errorf("gooselock: %w", err)
 	}
 	held.KeepAlive()
-	l.held, l.unbind = held, func() bool { return true }
+	unbind := func() bool { return true }
 	if lost, ok := ctx.Value(l).(context.CancelCauseFunc); ok {
-		l.unbind = context.AfterFunc(held.Context(), func() { lost(context.Cause(held.Context())) })
+		unbind = context.AfterFunc(held.Context(), func() { lost(context.Cause(held.Context())) })
 	}
+	l.holds <- hold{held, unbind}
 	return nil
 }
 
@@ -89,13 +95,15 @@ func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 // at the same time. With redlock.ErrNoQuorum the migrations ran under the lock, but others may have
 // to wait until its ttl is over. The lock has ended whatever Unlock returns.
 func (l *Locker) Unlock(ctx context.Context, _ *sql.DB) error {
+	var held hold
 	select {
-	case <-l.locked:
+	case held = <-l.holds:
 	default:
 		return fmt.Errorf("gooselock: unlock %q: it is not locked", l.key)
 	}
-	l.unbind()
-	if err := l.held.Release(ctx); err != nil {
+	<-l.locked // from here on another Lock may go on
+	held.unbind()
+	if err := held.lock.Release(ctx); err != nil {
 		return fmt.Errorf("gooselock: %w", err)
 	}
 	return nil
