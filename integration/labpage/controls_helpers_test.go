@@ -1,0 +1,84 @@
+package labpage
+
+import (
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// find returns the controls with a role and a name, as a screen reader sees them.
+func (p *page) find(role, name string) (found []cdp.BackendNodeID) {
+	result, err := chromedp.Call(p.ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
+		BackendNodeID: p.document(), Role: role, AccessibleName: name,
+	})
+	if err != nil {
+		return nil // the node may have gone
+	}
+	for _, node := range result.Nodes {
+		if !node.Ignored {
+			found = append(found, node.BackendDOMNodeID)
+		}
+	}
+	return found
+}
+
+// has reports whether there is such a control.
+func (p *page) has(role, name string) bool {
+	p.t.Helper()
+	return len(p.find(role, name)) > 0
+}
+
+// control waits for the one control with a role and a name.
+func (p *page) control(role, name string) (node cdp.BackendNodeID) {
+	p.t.Helper()
+	var found []cdp.BackendNodeID
+	require.Eventually(p.t, func() bool { found = p.find(role, name); return len(found) > 0 }, time.Minute, 50*time.Millisecond, "no %s %q", role, name)
+	require.Len(p.t, found, 1, "several %s %q", role, name)
+	return found[0]
+}
+
+// click clicks a control with the mouse, in its middle. It fails if another element covers it.
+func (p *page) click(role, name string) {
+	p.t.Helper()
+	node := p.control(role, name)
+	call(p, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
+	quads := call(p, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node}).Quads
+	require.NotEmpty(p.t, quads, "%s %q is not shown", role, name)
+	q := quads[0]
+	x, y := (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
+	covered := callOn[bool](p, node, `function(x, y) { const top = document.elementFromPoint(x, y); return !(this === top || this.contains(top) || top?.contains(this)) }`, x, y)
+	require.False(p.t, covered, "%s %q is covered", role, name)
+	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(x, y)))
+}
+
+// press moves the focus to a control and presses keys.
+func (p *page) press(role, name, keys string) {
+	p.t.Helper()
+	call(p, dom.Focus, dom.FocusParams{BackendNodeID: p.control(role, name)})
+	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.KeyEvent(keys)))
+}
+
+// callOn calls a function of JavaScript on a node.
+func callOn[T any](p *page, node cdp.BackendNodeID, function string, args ...any) T {
+	p.t.Helper()
+	object := call(p, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node}).Object
+	value, err := chromedp.Run(p.ctx, chromedp.CallFunctionOn[T](function, func(c *runtime.CallFunctionOnParams) { c.ObjectID = object.ObjectID }, args...))
+	require.NoError(p.t, err)
+	return value
+}
+
+// controls returns all controls of the page, by role, with their names.
+func controls(p *page) (found []*accessibility.Node) {
+	p.t.Helper()
+	for _, node := range call(p, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
+		if !node.Ignored && node.Role != nil && node.BackendDOMNodeID != 0 {
+			found = append(found, node)
+		}
+	}
+	return found
+}

@@ -1,0 +1,187 @@
+package labpage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// patience bounds each wait. Nothing that works takes as long, not even the compilation of the
+// simulation on a loaded machine.
+const patience = 5 * time.Minute
+
+// look is how a page is shown.
+type look struct {
+	name    string
+	width   int64
+	height  int64
+	dark    bool
+	reduced bool    // motion
+	text    float64 // its size; zero is 1
+}
+
+// wide is the look of tests that are not about looks.
+var wide = look{name: "wide", width: 1440, height: 900}
+
+// page is a page in a fresh profile.
+type page struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// open opens the page below an address, with a fragment that may be empty. The test fails if anything
+// is written to the console as an error.
+func open(t *testing.T, address, fragment string, as look) *page {
+	t.Helper()
+	ctx, closePage := chromedp.NewContext(inBrowser(t), chromedp.WithNewBrowserContext())
+	p := &page{t: t, ctx: ctx}
+	var console sync.WaitGroup
+	messages := chromedp.Console(ctx)
+	console.Go(func() {
+		for message, err := range messages {
+			if err != nil {
+				return
+			}
+			if message.Type == chromedp.ConsoleError || message.Type == chromedp.ConsoleException {
+				t.Errorf("console: %s: %s (%s:%d)", message.Type, message.Text, message.URL, message.Line)
+			}
+		}
+	})
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.screenshot("failed")
+		}
+		closePage()
+		console.Wait()
+	})
+	p.show(as)
+	url := address
+	if fragment != "" {
+		url += "#" + fragment
+	}
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))
+	return p
+}
+
+// openLab opens the page of the shared server, and waits until its simulation runs.
+func openLab(t *testing.T, fragment string) *page {
+	t.Helper()
+	inBrowser(t)
+	s, err := serve()
+	require.NoError(t, err)
+	p := open(t, s.address, fragment, wide)
+	p.ready()
+	return p
+}
+
+// show changes how the page is shown.
+func (p *page) show(as look) {
+	p.t.Helper()
+	feature := func(name, value string) *emulation.MediaFeature {
+		return &emulation.MediaFeature{Name: name, Value: value}
+	}
+	scheme, motion := "light", "no-preference"
+	if as.dark {
+		scheme = "dark"
+	}
+	if as.reduced {
+		motion = "reduce"
+	}
+	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: as.width, Height: as.height, DeviceScaleFactor: 1, Mobile: false})
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		feature("prefers-color-scheme", scheme), feature("prefers-reduced-motion", motion),
+	}})
+}
+
+// call sends a command of the browser's protocol.
+func call[P, R any](p *page, command cdp.Command[P, R], params P) R {
+	p.t.Helper()
+	result, err := chromedp.Call(p.ctx, command, params)
+	require.NoError(p.t, err, command.Method)
+	return result
+}
+
+// eval returns the value of an expression, or what its promise resolves to.
+func eval[T any](p *page, expression string, args ...any) T {
+	p.t.Helper()
+	expression = script(expression, args...)
+	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(p.t, err, expression)
+	return value
+}
+
+// script writes args into an expression in the places of its %s, as JavaScript's values.
+func script(expression string, args ...any) string {
+	values := make([]any, len(args))
+	for i, arg := range args {
+		value, err := json.Marshal(arg)
+		if err != nil {
+			panic(err)
+		}
+		values[i] = string(value)
+	}
+	return fmt.Sprintf(expression, values...)
+}
+
+// wait waits until an expression is true.
+func (p *page) wait(expression string, args ...any) {
+	p.t.Helper()
+	p.waitAtMost(patience, expression, args...)
+}
+
+func (p *page) waitAtMost(limit time.Duration, expression string, args ...any) {
+	p.t.Helper()
+	expression = script(expression, args...)
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](`!!(`+expression+`)`, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(limit)))
+	if err != nil {
+		state, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`JSON.stringify({...document.body.dataset, time: window.lab?.time(), fragment: window.lab?.fragment()}) + "\n" + document.body.innerText`))
+		require.NoError(p.t, err, "never: %s\n%s", expression, state)
+	}
+}
+
+// ready waits until the simulation runs.
+func (p *page) ready() {
+	p.t.Helper()
+	p.wait(`window.lab && document.body.dataset.state && document.body.dataset.state !== "loading"`)
+	eval[bool](p, `window.lab.ready.then(() => true)`)
+}
+
+// nothing fails the test if something holds that must not.
+func (p *page) never(what, expression string, args ...any) {
+	p.t.Helper()
+	assert.Empty(p.t, eval[[]string](p, expression, args...), what)
+}
+
+// document returns the root of the page's nodes.
+func (p *page) document() cdp.BackendNodeID {
+	p.t.Helper()
+	return call(p, dom.GetDocument, dom.GetDocumentParams{}).Root.BackendNodeID
+}
+
+// screenshot writes a picture of the page into the folder LABPAGE_SCREENSHOTS, if that is set.
+func (p *page) screenshot(name string) {
+	to := os.Getenv("LABPAGE_SCREENSHOTS")
+	if to == "" {
+		return
+	}
+	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(to, strings.NewReplacer("/", "-", " ", "-").Replace(p.t.Name()+"-"+name)+".png"), picture, 0o644)
+	}
+	if err != nil {
+		p.t.Logf("no screenshot: %v", err)
+	}
+}
