@@ -1,0 +1,73 @@
+package labpage
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// busy is a link to a history with actions of all kinds: on masters, links, clients and locks.
+const busy = "seed=7&fencing=1&fair=1&do=0-work-c1,0-work-c2,100-acquire-c3,900-kill-m1,1400-cutanswer-c1-m2,2100-pause-c2,2600-slow-m3-150,3400-forget-m4,4200-continue-c2,4800-heal-c1-m2,5000-suspend-c1,5400-restart-m1,6000-ahead-m5-2000,6400-continue-c1"
+
+// A link shows the same history everywhere: in a fresh profile, once more in another, and outside of
+// the browser.
+func TestLinkShowsTheSameHistory(t *testing.T) {
+	link := busy + "&until=8000"
+	want := fingerprint(t, "--scenario", link)
+	for range 2 {
+		p := openLab(t, link)
+		p.wait(`document.body.dataset.state === "paused" && window.lab.time() >= 8000`)
+		assert.InDelta(t, 8000, eval[float64](p, `window.lab.time()`), 2)
+		assert.Equal(t, want, eval[string](p, `window.lab.fingerprint()`))
+		p.screenshot("busy")
+	}
+	assert.NotEqual(t, want, fingerprint(t, "--scenario", busy+"&until=7000"))
+}
+
+// settings are some of a link's settings that change the history.
+func TestLinkHasTheSettings(t *testing.T) {
+	prints := map[string]bool{}
+	for _, settings := range []string{"", "&nodes=3&clients=7", "&guard=1&latency=150ms", "&slots=2&seed=9", "&draw=1&ttl=2s&timeout=100ms"} {
+		link := "do=0-work-c1,0-work-c2,500-forget-m1" + settings + "&until=4000"
+		p := openLab(t, link)
+		p.wait(`document.body.dataset.state !== "playing" && (window.lab.time() >= 4000 || document.body.dataset.violation)`)
+		if at := eval[float64](p, `window.lab.time()`); at < 4000 { // a violation has stopped it
+			link = fmt.Sprintf("do=0-work-c1,0-work-c2,500-forget-m1%s&until=%.0f", settings, at)
+		}
+		print := eval[string](p, `window.lab.fingerprint()`)
+		assert.Equal(t, fingerprint(t, "--scenario", link), print, link)
+		assert.False(t, prints[print], "other settings gave this history: %s", link)
+		prints[print] = true
+	}
+}
+
+// number reads a positive number from the environment.
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, name)
+	return n
+}
+
+// A seed of the fault lab makes the same history in the browser, each time, and outside of it.
+func TestSeedsMakeTheSameHistories(t *testing.T) {
+	p := openLab(t, "nodes=3&do=")
+	seeds, runs := number(t, "LABPAGE_SEEDS", 3), number(t, "LABPAGE_RUNS", 2)
+	for seed := 1; seed <= seeds; seed++ {
+		text := strconv.Itoa(seed)
+		want := fingerprint(t, "--seed", text)
+		for range runs {
+			over := eval[struct{ Fingerprint string }](p, `window.lab.runSim(%s)`, "sim="+text)
+			require.Equal(t, want, over.Fingerprint, "seed %d", seed)
+		}
+	}
+	t.Logf("%d seeds made the same histories in %d runs each and outside of the browser", seeds, runs)
+}
