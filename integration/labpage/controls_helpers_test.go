@@ -1,6 +1,7 @@
 package labpage
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
@@ -27,12 +28,6 @@ func (p *page) find(role, name string) (found []cdp.BackendNodeID) {
 	return found
 }
 
-// has reports whether there is such a control.
-func (p *page) has(role, name string) bool {
-	p.t.Helper()
-	return len(p.find(role, name)) > 0
-}
-
 // control waits for the one control with a role and a name.
 func (p *page) control(role, name string) (node cdp.BackendNodeID) {
 	p.t.Helper()
@@ -42,17 +37,23 @@ func (p *page) control(role, name string) (node cdp.BackendNodeID) {
 	return found[0]
 }
 
-// click clicks a control with the mouse, in its middle. It fails if another element covers it.
+// click clicks a control with the mouse.
 func (p *page) click(role, name string) {
 	p.t.Helper()
-	node := p.control(role, name)
+	p.clickOn(p.control(role, name))
+}
+
+// clickOn clicks a node with the mouse, in its middle. It fails if another element covers it.
+func (p *page) clickOn(node cdp.BackendNodeID) {
+	p.t.Helper()
+	name := callOn[string](p, node, `function() { return this.outerHTML.slice(0, 200) }`)
 	call(p, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
 	quads := call(p, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node}).Quads
-	require.NotEmpty(p.t, quads, "%s %q is not shown", role, name)
+	require.NotEmpty(p.t, quads, "not shown: %s", name)
 	q := quads[0]
 	x, y := (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
 	covered := callOn[bool](p, node, `function(x, y) { const top = document.elementFromPoint(x, y); return !(this === top || this.contains(top) || top?.contains(this)) }`, x, y)
-	require.False(p.t, covered, "%s %q is covered", role, name)
+	require.False(p.t, covered, "covered: %s", name)
 	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(x, y)))
 }
 
@@ -81,4 +82,14 @@ func controls(p *page) (found []*accessibility.Node) {
 		}
 	}
 	return found
+}
+
+// text returns a role or a name.
+func text(value *accessibility.Value) string {
+	if value == nil {
+		return ""
+	}
+	var s string
+	_ = json.Unmarshal(value.Value, &s)
+	return s
 }

@@ -29,8 +29,8 @@ type look struct {
 	width   int64
 	height  int64
 	dark    bool
-	reduced bool    // motion
-	text    float64 // its size; zero is 1
+	reduced bool // motion
+	large   bool // text, at 200 %
 }
 
 // wide is the look of tests that are not about looks.
@@ -123,8 +123,11 @@ func eval[T any](p *page, expression string, args ...any) T {
 	return value
 }
 
-// script writes args into an expression in the places of its %s, as JavaScript's values.
+// script writes args into an expression in the places of its %s, as values of JavaScript.
 func script(expression string, args ...any) string {
+	if len(args) == 0 {
+		return expression
+	}
 	values := make([]any, len(args))
 	for i, arg := range args {
 		value, err := json.Marshal(arg)
@@ -159,7 +162,7 @@ func (p *page) ready() {
 	eval[bool](p, `window.lab.ready.then(() => true)`)
 }
 
-// nothing fails the test if something holds that must not.
+// never fails the test if an expression gives anything in a list of what must not be.
 func (p *page) never(what, expression string, args ...any) {
 	p.t.Helper()
 	assert.Empty(p.t, eval[[]string](p, expression, args...), what)
@@ -173,13 +176,17 @@ func (p *page) document() cdp.BackendNodeID {
 
 // screenshot writes a picture of the page into the folder LABPAGE_SCREENSHOTS, if that is set.
 func (p *page) screenshot(name string) {
-	to := os.Getenv("LABPAGE_SCREENSHOTS")
-	if to == "" {
+	if os.Getenv("LABPAGE_SCREENSHOTS") == "" {
 		return
 	}
-	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	content, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	p.save(name, content, err)
+}
+
+func (p *page) save(name string, picture []byte, err error) {
 	if err == nil {
-		err = os.WriteFile(filepath.Join(to, strings.NewReplacer("/", "-", " ", "-").Replace(p.t.Name()+"-"+name)+".png"), picture, 0o644)
+		file := strings.NewReplacer("/", "-", " ", "-").Replace(p.t.Name()+"-"+name) + ".png"
+		err = os.WriteFile(filepath.Join(os.Getenv("LABPAGE_SCREENSHOTS"), file), picture, 0o644)
 	}
 	if err != nil {
 		p.t.Logf("no screenshot: %v", err)

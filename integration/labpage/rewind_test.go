@@ -9,13 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at pauses the page at a time of its history.
-func (p *page) at(ms int) {
-	p.t.Helper()
-	eval[bool](p, `Promise.resolve(window.lab.pause()).then(() => window.lab.seek(%s)).then(() => true)`, ms)
-	p.wait(`document.body.dataset.state === "paused" && Math.abs(window.lab.time() - %s) < 2`, ms)
-}
-
 // Going back shows the same history again. Another action there cuts its future off, and what comes is
 // the history of the new address.
 func TestRewindIsReplay(t *testing.T) {
