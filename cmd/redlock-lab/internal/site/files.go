@@ -12,7 +12,9 @@ import (
 	"strings"
 )
 
-//go:embed page
+// Some names of libraries begin with _, which is why there is all:.
+//
+//go:embed all:page
 var embedded embed.FS
 
 // moduleName is the name under which the page loads the simulation: a WebAssembly module, compressed by
