@@ -105,7 +105,7 @@ func (s *show) client(number int, change func(*scene.Client)) {
 
 // same reports whether two states of a client look alike.
 func same(a, b scene.Client) bool {
-	return a.Working == b.Working && a.Writing == b.Writing && a.Suspended == b.Suspended && slices.Equal(a.Locks, b.Locks)
+	return a.Last == b.Last && a.Working == b.Working && a.Writing == b.Writing && a.Suspended == b.Suspended && slices.Equal(a.Locks, b.Locks)
 }
 
 // voted shows a vote that a client has learned of.
