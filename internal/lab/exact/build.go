@@ -11,9 +11,10 @@ import (
 	"runtime"
 )
 
-// build compiles the guest for WebAssembly and returns the module. The Go command keeps what it
-// has compiled: the first build takes about a minute, a later one a second.
-func build(ctx context.Context) ([]byte, error) {
+// Module compiles the simulation for WebAssembly and returns the module. It needs the source of this
+// module, and the Go command, which keeps what it has compiled: the first call takes about a minute, a
+// later one a second.
+func Module(ctx context.Context) ([]byte, error) {
 	_, file, _, _ := runtime.Caller(0)
 	dir, err := source(file)
 	if err != nil {
@@ -27,7 +28,7 @@ func build(ctx context.Context) ([]byte, error) {
 	module := filepath.Join(temp, "guest.wasm")
 	// -trimpath makes the module the same wherever the source is. The paths would otherwise be part of
 	// the module's memory, whose layout the history depends on.
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", module, "./guest")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", module, "./guest")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOWORK=off", "GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

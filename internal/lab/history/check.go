@@ -91,6 +91,8 @@ func asleep(events []Event, client int, from, to time.Duration) bool {
 		case e.Client != client:
 		case e.Kind == Paused || e.Kind == Died || e.Kind == Closed: // the dead notice nothing either
 			paused = min(paused, e.At)
+		case e.Kind == Started:
+			paused = Never
 		case e.Kind == Resumed:
 			if paused <= awake && e.At >= from {
 				awake = e.At + waking

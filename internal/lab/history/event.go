@@ -14,6 +14,7 @@ package history
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ const (
 	Released    Kind = "released"     // the call returned, with Err or without
 	Retained    Kind = "retained"     // ReleaseAfter was called, and returned nil: nobody may get the key before Until
 	Detached    Kind = "detached"     // Detach returned a handle: the lock has ended here, and its keys live on
+	Wrote       Kind = "wrote"        // the client wrote to the protected resource under the lock
 	Ended       Kind = "ended"        // the lock's context is done, because of Err; its validity ended at Until
 )
 
@@ -46,10 +48,11 @@ const ByHandle = "by a handle"
 const (
 	Paused  Kind = "paused" // the client stands still
 	Resumed Kind = "resumed"
-	Died    Kind = "died"   // the client's process ended; it holds nothing any more
-	Closed  Kind = "closed" // the client's process ended, and releases its locks
-	Voted   Kind = "voted"  // Node executed a command of Client's Op; Text is the command's name and the answer
-	Stored  Kind = "stored" // on Node, Key belongs to Client's Op until Until, if nothing else happens
+	Died    Kind = "died"    // the client's process ended; it holds nothing any more
+	Started Kind = "started" // a new process took the place of one that had ended
+	Closed  Kind = "closed"  // the client's process ended, and releases its locks
+	Voted   Kind = "voted"   // Node executed a command of Client's Op; Text is the command's name and the answer
+	Stored  Kind = "stored"  // on Node, Key belongs to Client's Op until Until, if nothing else happens
 	Removed Kind = "removed"
 	Fault   Kind = "fault" // Text has begun and lasts until Until, or was over at once if Until is not after At
 )
@@ -135,4 +138,14 @@ func Sort(events []Event) {
 		}
 		return order
 	})
+}
+
+// Fingerprint returns a digest of events, which must be in the order of [Log.Events]. It is the same for
+// the same history.
+func Fingerprint(events []Event) string {
+	sum := sha256.New()
+	for _, e := range events {
+		fmt.Fprintln(sum, e)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
 }

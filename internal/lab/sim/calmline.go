@@ -110,7 +110,7 @@ func (w *world) troubledLine(alive []*client, r *rand.Rand, key string, t troubl
 	if len(alive) < 2 || t.off && len(alive) < 3 {
 		return
 	}
-	w.log.Add(history.Event{At: w.now(), Kind: history.Fault, Text: t.name + ", where " + key + " is waited for"})
+	w.add(history.Event{At: w.now(), Kind: history.Fault, Text: t.name + ", where " + key + " is waited for"})
 	holder, others := alive[0], alive[1:]
 	first := others[0]
 	ttl := veryLong // its end must not wake anybody

@@ -22,6 +22,7 @@ type client struct {
 	index int
 	clock *hostClock
 	paths []*path
+	nodes []redis.UniversalClient
 	lock  *redlock.Redlock
 
 	random *rand.Rand // decides whether its network or its timers resume first
@@ -37,16 +38,35 @@ type client struct {
 	over chan struct{}         // closed when its goroutines are to end
 }
 
-func (w *world) newClient(i int) *client {
+func (w *world) newClient(i int) *client { return w.newProcess(i) }
+
+// startClient starts a new process in the place of one that has ended. Its random sources are others, so
+// that its locks have values of their own.
+func (w *world) startClient(old *client, starts int) *client {
+	w.mu.Lock()
+	w.former = append(w.former, old)
+	w.mu.Unlock()
+	c := w.newProcess(old.index, starts)
+	c.ops = old.ops
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clients[old.index] = c
+	return c
+}
+
+// newProcess starts a client's process. starts tells it from earlier ones of the client.
+func (w *world) newProcess(i int, starts ...int) *client {
 	plan := w.plan.Clients[i]
 	c := &client{w: w, index: i, clock: newHostClock(plan.Rate, plan.Offset), held: map[int]*redlock.Lock{}, does: map[int]string{}, wake: make(chan struct{}), over: make(chan struct{})}
 	c.random = stream(w.plan.Config.Seed, "wake", i)
 	close(c.wake)
-	var nodes []redis.UniversalClient
 	for n := range w.plan.Nodes {
 		p := newPath(w.plan.Config.Seed, i, n, w.masters.Master(n))
+		if p.show = w.show; w.plan.Latency > 0 {
+			p.base = w.plan.Latency
+		}
 		c.paths = append(c.paths, p)
-		nodes = append(nodes, p.Client(func(opts *redis.Options) {
+		c.nodes = append(c.nodes, p.Client(func(opts *redis.Options) {
 			// go-redis draws its retry pauses from a random source of its own, so the least
 			// pause and the longest are the same.
 			opts.Dialer = p.connect(opts.Dialer)
@@ -60,12 +80,13 @@ func (w *world) newClient(i int) *client {
 			}
 		}))
 	}
-	lock, err := redlock.New(nodes, redlock.Config{
+	lock, err := redlock.New(c.nodes, redlock.Config{
 		NodeTimeout: plan.NodeTimeout,
 		Drift:       plan.Drift,
 		Owner:       fmt.Sprintf("client %d", i+1), // not this process, so that a run can be repeated
 		Clock:       c.clock,
-		Rand:        reader{stream(w.plan.Config.Seed, "values", i)},
+		Rand:        reader{stream(w.plan.Config.Seed, "values", append([]int{i}, starts...)...)},
+		Observer:    w.show.observer(i+1, c.clock),
 
 		Fencing: w.plan.Fencing,
 		Fair:    w.plan.Fair,
@@ -95,17 +116,32 @@ func (r reader) Read(p []byte) (int, error) {
 // pause makes the client stand still: its timers do not fire, nothing reaches it, and its
 // goroutines stop at their next gate.
 func (c *client) pause() {
-	if c.gone() {
+	if c.gone() || c.stands() {
 		return
 	}
-	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Paused, Client: c.index + 1})
+	c.w.add(history.Event{At: c.w.now(), Kind: history.Paused, Client: c.index + 1})
 	c.mu.Lock()
 	c.wake, c.woke = make(chan struct{}), history.Never
 	c.mu.Unlock()
 	c.clock.pause()
 	for _, p := range c.paths {
-		p.set(func(p *path) { p.held[faultlink.ToClient]++ })
+		p.set(func(p *path) { p.held[faultlink.ToClient]++; p.stands = true })
 	}
+}
+
+// suspend puts the client's machine to sleep: its monotonic clock stands still too.
+func (c *client) suspend() {
+	if !c.stands() {
+		c.clock.suspend()
+		c.pause()
+	}
+}
+
+// stands reports whether the client stands still.
+func (c *client) stands() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.woke == history.Never
 }
 
 // resume lets the client go on, one part after the other so that a run can be repeated:
@@ -114,14 +150,14 @@ func (c *client) resume() {
 	if c.gone() {
 		return
 	}
-	c.w.log.Add(history.Event{At: c.w.now(), Kind: history.Resumed, Client: c.index + 1})
+	c.w.add(history.Event{At: c.w.now(), Kind: history.Resumed, Client: c.index + 1})
 	networkFirst := c.random.IntN(2) == 0
 	if !networkFirst {
 		c.clock.resume()
 	}
 	for _, p := range c.paths {
 		time.Sleep(time.Microsecond)
-		p.set(func(p *path) { p.held[faultlink.ToClient]-- })
+		p.set(func(p *path) { p.held[faultlink.ToClient]--; p.stands = false })
 	}
 	time.Sleep(time.Microsecond)
 	if c.gone() {
@@ -174,7 +210,7 @@ func (c *client) log(e history.Event, err error) {
 	if err != nil {
 		e.Err = brief(err)
 	}
-	c.w.log.Add(e)
+	c.w.add(e)
 }
 
 // until returns the end of a lock's validity in true time.

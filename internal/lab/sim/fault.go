@@ -20,16 +20,18 @@ func (w *world) inject(number int, f FaultPlan) {
 	defer grips.Wait()
 	time.Sleep(f.At)
 	begin, end, text := w.fault(f)
-	w.log.Add(history.Event{
+	w.add(history.Event{
 		At: w.now(), Kind: history.Fault, Client: f.Client + 1, Node: f.Node + 1,
 		Until: f.At + f.For, Text: fmt.Sprintf("[%d] %s", number, text),
 	})
 	begin()
+	w.show.fault(f, text)
 	if end == nil {
 		return
 	}
 	time.Sleep(f.At + f.For - w.now())
 	end()
+	w.show.fault(f, "")
 }
 
 // fault returns functions that begin and end a fault, and a description. end is nil for a

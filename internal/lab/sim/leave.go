@@ -27,12 +27,12 @@ func (c *client) leave(closes bool, moment time.Duration) {
 		c.wake = make(chan struct{})
 	}
 	for op, key := range c.does { // the function that runs in it ends with the process
-		c.w.log.Add(history.Event{At: e.At, Kind: history.Ended, Client: e.Client, Op: op, Key: key, Until: e.At})
+		c.w.add(history.Event{At: e.At, Kind: history.Ended, Client: e.Client, Op: op, Key: key, Until: e.At})
 	}
 	for op, l := range c.held { // it may have been renewed by now
-		c.w.log.Add(history.Event{At: e.At, Kind: history.Renewed, Client: e.Client, Op: op, Key: l.Key(), Until: c.until(l)})
+		c.w.add(history.Event{At: e.At, Kind: history.Renewed, Client: e.Client, Op: op, Key: l.Key(), Until: c.until(l)})
 	}
-	c.w.log.Add(e)
+	c.w.add(e)
 	c.dead = true
 	clear(c.held)
 	wake := c.wake
@@ -46,7 +46,7 @@ func (c *client) leave(closes bool, moment time.Duration) {
 		for _, p := range c.paths {
 			time.Sleep(time.Microsecond)
 			p.Break()
-			p.set(func(p *path) { p.held = [2]int{} })
+			p.set(func(p *path) { p.held, p.stands = [2]int{}, false })
 		}
 		c.clock.resume()
 		close(wake)

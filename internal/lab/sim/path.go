@@ -37,8 +37,15 @@ type path struct {
 	loseAsk   int
 	loseReply int
 	torn      [2]int // by direction: faults that tear batches
+	loseAll   int    // faults by which each reply is lost
 	refused   int
 	held      [2]int // by direction: partitions, and pauses of the client
+
+	stands bool    // the client stands still, so that a direction is held
+	cut    [2]bool // by direction: held by an action of a scenario
+
+	show    *show // nil: nobody watches
+	traffic traffic
 }
 
 func newPath(seed uint64, client, node int, m *inmemory.Master) *path {
@@ -87,9 +94,9 @@ func (p *path) connect(dial func(ctx context.Context, network, addr string) (net
 func (s *sender) Write(b []byte) (int, error) {
 	s.path.sending.Lock()
 	defer s.path.sending.Unlock()
-	s.path.sends(s.random)
+	s.path.sends(s.random, b)
 	s.path.asks(b)
-	defer s.path.sends(nil)
+	defer s.path.sends(nil, nil)
 	return s.Conn.Write(b)
 }
 
@@ -118,10 +125,26 @@ func (p *path) asks(b []byte) {
 	}
 }
 
-func (p *path) sends(r *rand.Rand) {
+// sends records what is being sent, and from which source its latency is drawn.
+func (p *path) sends(r *rand.Rand, b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sender = r
+	p.sender, p.traffic.writes = r, b
+}
+
+// Read shows what has arrived.
+func (s *sender) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	if n > 0 {
+		s.path.received(b[:n])
+	}
+	return n, err
+}
+
+// Close shows that no more replies arrive.
+func (s *sender) Close() error {
+	s.path.gone(faultlink.ToClient)
+	return s.Conn.Close()
 }
 
 // lossOf is the share of requests or replies that a losing path loses.
@@ -130,8 +153,15 @@ const lossOf = 0.3
 func (p *path) shape(d faultlink.Direction) (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delay, lost := p.draw(d)
+	p.shows(d, delay, lost)
+	return delay, lost
+}
+
+// draw decides how long a message takes, and whether it is lost. mu is held.
+func (p *path) draw(d faultlink.Direction) (delay time.Duration, lost bool) {
 	r := p.source(d)
-	delay := p.far + p.base/2 + between(r, 1, p.base)
+	delay = p.far + p.base/2 + between(r, 1, p.base)
 	if p.slow > 0 {
 		delay += time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
 	}
@@ -145,7 +175,8 @@ func (p *path) shape(d faultlink.Direction) (time.Duration, bool) {
 	if d == faultlink.ToClient {
 		loses = p.loseReply
 	}
-	return delay, loses > 0 && r.Float64() < lossOf
+	lost = loses > 0 && r.Float64() < lossOf
+	return delay, lost || p.loseAll > 0 && d == faultlink.ToClient
 }
 
 // tornOf is the share of requests, and of replies, that a tearing path tears. A batch has
@@ -167,6 +198,7 @@ func (p *path) set(f func(p *path)) {
 	p.mu.Lock()
 	f(p)
 	ask, reply, refused := p.held[faultlink.ToServer] > 0, p.held[faultlink.ToClient] > 0, p.refused > 0
+	p.show.link(p)
 	p.mu.Unlock()
 	p.Hold(ask, reply)
 	p.Refuse(refused)

@@ -111,6 +111,7 @@ type Plan struct {
 	Trial   *TrialPlan              // nil: none
 	known   map[sight]time.Duration // since when a client knows a server, as found in the run
 	Spares  int                     // servers that are behind no node at first
+	Latency time.Duration           // of all links, on average; 0: each link's is drawn
 }
 
 // ClientPlan is how one client is set up.

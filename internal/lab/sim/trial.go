@@ -69,7 +69,7 @@ func (w *world) contend(key string, well, sick []*client) part {
 	if len(sick) > 0 {
 		what = "a trial: "
 	}
-	w.log.Add(history.Event{At: now, Kind: history.Fault, Until: p.to, Text: what + t.String()})
+	w.add(history.Event{At: now, Kind: history.Fault, Until: p.to, Text: what + t.String()})
 	end := w.ail(sick)
 	var all sync.WaitGroup
 	for _, c := range well {

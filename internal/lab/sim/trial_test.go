@@ -61,7 +61,7 @@ func tried(t *testing.T, kind Kind, length time.Duration, suits func(*TrialPlan)
 			continue
 		}
 		p.Trial.For = length
-		return simulate(p)
+		return simulate(p, nil)
 	}
 }
 

@@ -50,16 +50,18 @@ type stored struct {
 func (w *world) observe(server int) {
 	m := w.masters.Master(server)
 	m.Observe(func(x inmemory.Exchange) {
-		client, node := w.from(x.Path)
+		p := w.pathOf(x.Path)
+		client, node := p.ends()
+		w.show.arrived(p, x.Command)
 		if dates(x.Command) && len(x.Reply) > 0 && x.Reply[0] == '+' {
-			w.log.Add(history.Event{At: w.now(), Kind: history.Fault, Node: node + 1, Server: serverOf(node, server), Text: dated})
+			w.add(history.Event{At: w.now(), Kind: history.Fault, Node: node + 1, Server: serverOf(node, server), Text: dated})
 		}
 		if x.Command[0] == "INFO" {
 			w.mu.Lock()
 			w.sees(client, server, true)
 			w.mu.Unlock()
 		}
-		o := operation(x.Command)
+		o := w.order(x.Command)
 		key, value, verb := o.key, o.value, o.verb
 		if verb == "" {
 			if o.queue != "" {
@@ -77,6 +79,9 @@ func (w *world) observe(server int) {
 			defer runtime.Gosched()
 			fence, _ = m.Miniredis().Get(o.fence)
 		}
+		w.show.names(o, client)
+		w.show.answered(p, o, word)
+		defer w.show.master(w.plan.home(server), nil)
 		mismatch := ""
 		if o.queue != "" {
 			mismatch = unlike(m, o)
@@ -127,7 +132,7 @@ func (w *world) observe(server int) {
 		if v.wrong == "" && mismatch != "" {
 			v.wrong, v.rule = mismatch, Flag
 		}
-		w.votes = append(w.votes, v)
+		w.cast(v)
 	})
 }
 
@@ -192,7 +197,7 @@ func (w *world) jumped(server int, d time.Duration) {
 		if v.until <= now {
 			v.change, v.until = history.Removed, 0
 		}
-		w.votes = append(w.votes, v)
+		w.cast(v)
 		w.stored[place] = stored{s.value, s.until - d}
 	}
 }
@@ -218,16 +223,24 @@ func (w *world) checkVotes() {
 	}
 }
 
-// from returns the client and the node of a path.
-func (w *world) from(p *inmemory.Path) (client, node int) {
-	for _, c := range w.clients {
-		for node, own := range c.paths {
+// pathOf returns the path of a client with this network; nil if it is no client's.
+func (w *world) pathOf(p *inmemory.Path) *path {
+	for _, c := range slices.Concat(w.clients, w.former) {
+		for _, own := range c.paths {
 			if own.Path == p {
-				return c.index, node
+				return own
 			}
 		}
 	}
-	return -1, -1
+	return nil
+}
+
+// ends returns the client and the node of a path, and -1 and -1 of none.
+func (p *path) ends() (client, node int) {
+	if p == nil {
+		return -1, -1
+	}
+	return p.numbers[0], p.numbers[1]
 }
 
 // serverOf returns a server's number in events: 0 for the node's own.
@@ -248,7 +261,7 @@ func (w *world) own(value string, client, op int) {
 		// From now on what the servers have is the heir's.
 		for _, place := range slices.SortedFunc(maps.Keys(w.stored), compare) {
 			if s := w.stored[place]; s.value == value && s.until > now {
-				w.votes = append(w.votes, vote{at: now, node: w.plan.home(place.server), server: place.server, key: place.key, change: history.Stored, owner: value, until: s.until})
+				w.cast(vote{at: now, node: w.plan.home(place.server), server: place.server, key: place.key, change: history.Stored, owner: value, until: s.until})
 			}
 		}
 		return
@@ -278,18 +291,32 @@ func (w *world) ownerAt(value string, at time.Duration, client int) holder {
 func (w *world) history() []history.Event {
 	w.checkVotes()
 	for _, v := range w.votes {
-		if v.text != "" {
-			w.log.Add(history.Event{
-				At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Server: serverOf(v.node, v.server), Op: w.ownerAt(v.value, v.at, v.client).op, Key: v.key, Text: v.text, Token: v.token,
-			})
-		}
-		if v.change != "" {
-			owner, node := w.ownerAt(v.owner, v.at, -1), w.plan.home(v.server)
-			w.log.Add(history.Event{
-				At: v.at, Kind: v.change, Client: owner.client + 1, Node: node + 1, Server: serverOf(node, v.server), Op: owner.op, Key: v.key, Until: v.until,
-			})
+		for _, e := range w.eventsOf(v) {
+			w.log.Add(e)
 		}
 	}
 	w.votes = nil
 	return w.log.Events()
+}
+
+// eventsOf returns the events of a vote, with what is known now of the owners.
+func (w *world) eventsOf(v vote) (events []history.Event) {
+	if v.text != "" {
+		events = append(events, history.Event{
+			At: v.at, Kind: history.Voted, Client: v.client + 1, Node: v.node + 1, Server: serverOf(v.node, v.server), Op: w.ownerAt(v.value, v.at, v.client).op, Key: v.key, Text: v.text, Token: v.token,
+		})
+	}
+	if v.change != "" {
+		owner, node := w.ownerAt(v.owner, v.at, -1), w.plan.home(v.server)
+		events = append(events, history.Event{
+			At: v.at, Kind: v.change, Client: owner.client + 1, Node: node + 1, Server: serverOf(node, v.server), Op: owner.op, Key: v.key, Until: v.until,
+		})
+	}
+	return events
+}
+
+// cast records a vote. mu is held.
+func (w *world) cast(v vote) {
+	w.votes = append(w.votes, v)
+	w.show.vote(v)
 }

@@ -82,7 +82,7 @@ func (c *client) handOver(r *rand.Rand, l *redlock.Lock, op int) bool {
 	}
 	c.drop(op)
 	if !c.gone() { // the lock has ended at the call
-		c.w.log.Add(history.Event{At: began, Kind: history.Detached, Client: c.index + 1, Op: op, Key: l.Key()})
+		c.w.add(history.Event{At: began, Kind: history.Detached, Client: c.index + 1, Op: op, Key: l.Key()})
 	}
 	to := c.w.clients[r.IntN(len(c.w.clients))]
 	to.mu.Lock()

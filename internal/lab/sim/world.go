@@ -25,18 +25,20 @@ package sim
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
+	"github.com/quorumlock/redlock/internal/lab/scene"
 	"github.com/quorumlock/redlock/internal/testenv/inmemory"
+	"github.com/quorumlock/redlock/quorum"
 )
 
 // Result is the outcome of a run.
@@ -51,13 +53,7 @@ type Result struct {
 }
 
 // Fingerprint returns a digest of the history, which is the same for the same history.
-func (r Result) Fingerprint() string {
-	sum := sha256.New()
-	for _, e := range r.Events {
-		fmt.Fprintln(sum, e)
-	}
-	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
-}
+func (r Result) Fingerprint() string { return history.Fingerprint(r.Events) }
 
 // Run simulates one seed. It returns an error only if the config is invalid.
 func Run(c Config) (Result, error) {
@@ -65,13 +61,63 @@ func Run(c Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return simulate(p), nil
+	return simulate(p, nil), nil
 }
 
-// simulate runs a plan and judges its history.
-func simulate(p Plan) Result {
+// Show is Run for a viewer: tell gets what can be seen, as it happens, and in the end the violations and
+// the verdict. A run that is watched makes another history than one that is not, as the scheduler has
+// more to do.
+func Show(c Config, tell func(time.Duration, scene.Line)) (Result, error) {
+	p, err := Draw(c)
+	if err != nil {
+		return Result{}, err
+	}
+	tell(0, beginOf(p))
+	r := simulate(p, tell)
+	for _, v := range r.Violations {
+		tell(v.At, violated(v, "", ""))
+	}
+	for _, e := range r.Excused {
+		tell(e.At, violated(e.Violation, fmt.Sprintf("Redlock does not promise this under the fault %q.", e.Kind), ""))
+	}
+	tell(r.Calm, scene.Over{Fingerprint: r.Fingerprint(), Asked: r.Asked, Granted: r.Granted, Checked: checked})
+	return r, nil
+}
+
+// checked says what the rules are, for a viewer.
+var checked = []string{
+	"No two clients held a lock at once.",
+	"Fencing tokens grew.",
+	"Some order of all operations fits their results.",
+	"A lock's context was done before the next holder got the key.",
+	"A majority had the key of each lock for as long as it was valid.",
+	"Everybody got the lock in the end, and nothing was left behind.",
+}
+
+// beginOf returns the first line of a seed's run.
+func beginOf(p Plan) scene.Begin {
+	b := scene.Begin{
+		Mode: "sim", Nodes: p.Nodes, Clients: len(p.Clients), Quorum: quorum.Size(p.Nodes),
+		Fencing: p.Fencing, Guard: p.Guard, Fair: p.Fair, Seed: fmt.Sprint(p.Config.Seed), Command: p.Config.Command("--exact"),
+		Text: fmt.Sprintf("seed %d: %d masters, %d clients, faults for %v: %s", p.Config.Seed, p.Nodes, len(p.Clients), p.For, names(p.Kinds)),
+	}
+	for _, c := range p.Clients {
+		b.TTL = max(b.TTL, slices.Max(c.TTLs))
+		b.Timeout = max(b.Timeout, c.NodeTimeout)
+	}
+	return b
+}
+
+func newWorld(p Plan) *world {
 	w := &world{plan: p, values: map[string]holder{}, heirs: map[string][]heir{}, stored: map[storage]stored{}, fences: map[storage]int64{}, retentions: map[storage]time.Duration{}, proposed: map[proposal]bool{}, extended: map[string]bool{}, uncovered: map[holder]bool{}, questions: map[sight]time.Duration{}}
 	w.plan.known = map[sight]time.Duration{}
+	return w
+}
+
+// simulate runs a plan and judges its history. tell gets what can be seen of it; nil: nobody watches.
+func simulate(p Plan, tell func(time.Duration, scene.Line)) Result {
+	w := newWorld(p)
+	w.show = newShow(w, tell)
 	w.inBubble(w.run)
 
 	p.known = w.plan.known
@@ -100,6 +146,9 @@ type world struct {
 	log     history.Log
 	masters *inmemory.Masters
 	clients []*client
+	former  []*client // whose processes were started again
+	show    *show     // nil: nobody watches
+	slots   int       // of the semaphore that a scenario has instead of the lock; 0: it has the lock
 	calmed  time.Duration
 	end     time.Duration
 
