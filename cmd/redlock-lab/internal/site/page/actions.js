@@ -49,7 +49,7 @@ export function clientActs(n, s, nodes) {
   const state = s ? s.state : 'idle';
   const still = s && (s.paused || s.suspended);
   const dead = state === 'dead';
-  const holds = s && s.locks && s.locks.length > 0;
+  const holds = s && (s.locks || []).some((lock) => lock.context === 'alive');
   const waits = state === 'waiting' || state === 'asking';
   let lock = [`acquire-${c}`, 'Acquire', `Acquire the lock for client ${n}`, dead];
   if (holds) lock = [`release-${c}`, 'Release', `Release the lock of client ${n}`, dead];

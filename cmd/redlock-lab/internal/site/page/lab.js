@@ -36,9 +36,12 @@ export class Lab {
       case 'stands': this.stand(history); break;
       case 'acted': {
         const word = message.words;
-        this.run.actions.push({ ms: message.at, word });
-        this.tell('acted', { word, at: message.at });
-        this.acts.shift()?.(message.at);
+        if (message.isDone) {
+          this.run.actions = this.run.actions.filter((action) => action.ms < message.at);
+          this.run.actions.push({ ms: message.at, word });
+          this.tell('acted', { word, at: message.at });
+        } else this.tell('error', history.errors[history.errors.length - 1]);
+        this.acts.shift()?.(message.isDone ? message.at : null);
         break;
       }
       case 'failed':
@@ -87,7 +90,7 @@ export class Lab {
     this.coming = new History();
     this.acts = [];
     const ready = new Promise((resolve) => this.waiting.set(this.id, resolve));
-    this.worker.postMessage({ do: 'start', id: this.id, fragment: format(run), until, check });
+    this.worker.postMessage({ do: 'start', id: this.id, fragment: format(run), actions: run.actions, until, check });
     this.tell('begin', run);
     return ready;
   }
@@ -109,7 +112,6 @@ export class Lab {
   // isBehind is true if what the reader sees is older than what the worker has just made.
   isBehind(at, speed) {
     const ahead = this.history.generated - at;
-    if (this.run.actions.some((action) => action.ms * ms >= this.history.generated)) return true;
     return ahead > (lead * Math.max(speed, 1) * 1.5 + 10 * tick) * ms;
   }
 

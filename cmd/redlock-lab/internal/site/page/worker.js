@@ -6,6 +6,7 @@ import { load } from './wasi.js';
 const tick = 2; // milliseconds
 const slice = 12; // milliseconds of real time after which messages are looked at
 const chunk = 1 << 16; // characters after which lines are posted
+const longest = 600_000; // milliseconds of virtual time in a run
 
 let make = null; // makes an instance
 let spare = null; // an instance that has not begun
@@ -37,10 +38,11 @@ function refill() {
   if (spare === null && make !== null && run?.failed !== true) spare = make();
 }
 
-// start begins a run. With "check" it is a replay of the run before it up to that tick.
-function start({ id, fragment, until, check }) {
+// start begins a run. Its actions have the times at which they are performed. With "check" it is a
+// replay of the run before it up to that tick.
+function start({ id, fragment, actions, until, check }) {
   const before = run;
-  run = { id, ticks: 0, until: 0, text: '', begun: false, over: false, failed: false, stood: false, recorder: new Recorder() };
+  run = { id, actions, ticks: 0, until: 0, text: '', begun: false, over: false, failed: false, stood: false, recorder: new Recorder() };
   if (check !== undefined && before) run.check = { ticks: check, hashes: before.recorder.hashes };
   const guest = spare || make();
   spare = null;
@@ -76,11 +78,20 @@ function attempt(f) {
   }
 }
 
+// due takes the actions of the next tick.
+function due() {
+  const words = [];
+  while (run.actions.length > 0 && run.actions[0].ms <= run.ticks * tick) words.push(run.actions.shift().word);
+  return words.join(',');
+}
+
+// advance lets a tick pass. It returns false if an action is none: then no time has passed.
 function advance(words) {
-  attempt(() => {
-    if (run.guest.advance(words) === 0) run.over = true;
-  });
+  let state = 0;
+  attempt(() => { state = run.guest.advance(words); });
+  if (state === 2) return false;
   run.ticks++;
+  if (state === 0 || run.ticks * tick >= longest) run.over = true;
   run.recorder.tick();
   if (run.check && run.ticks === run.check.ticks) {
     if (run.check.hashes[run.ticks - 1] !== run.recorder.hash) {
@@ -88,6 +99,7 @@ function advance(words) {
     }
     run.check = null;
   }
+  return true;
 }
 
 // flush posts the whole lines that were written. Generated is the time up to which they are complete.
@@ -102,7 +114,7 @@ function work() {
   if (run === null || run.over) return settle();
   const begin = performance.now();
   while (run.ticks * tick < run.until && !run.over) {
-    advance('');
+    advance(due());
     if (performance.now() - begin > slice) break;
   }
   flush();
@@ -130,9 +142,10 @@ const tasks = {
   act({ id, words }) {
     if (run?.id !== id || run.over) return;
     const at = run.ticks * tick;
-    advance(words);
+    run.actions = []; // a new action puts another future in the place of the planned one
+    const isDone = advance(words);
     flush();
-    post({ is: 'acted', id, at, words });
+    post({ is: 'acted', id, at, words, isDone });
   },
 };
 
