@@ -19,9 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience bounds each wait. Nothing that works takes as long, not even the compilation of the
-// simulation on a loaded machine.
-const patience = 5 * time.Minute
+// patience bounds each wait. Nothing that works takes as long, also on a loaded machine.
+const patience = 90 * time.Second
 
 // look is how a page is shown.
 type look struct {
@@ -118,7 +117,9 @@ func call[P, R any](p *page, command cdp.Command[P, R], params P) R {
 func eval[T any](p *page, expression string, args ...any) T {
 	p.t.Helper()
 	expression = script(expression, args...)
-	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	require.NoError(p.t, err, expression)
 	return value
 }

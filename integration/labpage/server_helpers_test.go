@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +57,15 @@ var serve = sync.OnceValues(func() (*server, error) {
 		return nil, fmt.Errorf("the server gave no address: %q %w %w", line, err, s.stop())
 	}
 	started = s
+	// The module takes minutes to compile where that has never been done.
+	response, err := http.Get(s.address + "lab.wasm.gz")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("no simulation: %s %w: %.1000s", response.Status, err, body)
+	}
 	return s, nil
 })
 
