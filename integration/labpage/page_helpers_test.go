@@ -151,7 +151,7 @@ func (p *page) waitAtMost(limit time.Duration, expression string, args ...any) {
 	expression = script(expression, args...)
 	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](`!!(`+expression+`)`, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(limit)))
 	if err != nil {
-		state, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`JSON.stringify({...document.body.dataset, time: window.lab?.time(), fragment: window.lab?.fragment()}) + "\n" + document.body.innerText`))
+		state, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`JSON.stringify({...document.body.dataset, time: window.lab?.time(), fragment: window.lab?.fragment()}) + "\n" + document.querySelector("main").innerText.replaceAll(/\s+/g, " ").slice(0, 1000)`))
 		require.NoError(p.t, err, "never: %s\n%s", expression, state)
 	}
 }
