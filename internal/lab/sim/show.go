@@ -54,6 +54,13 @@ func (w *world) add(e history.Event) {
 // says tells the viewer something. mu is held.
 func (s *show) says(l scene.Line) { s.tell(s.w.now(), l) }
 
+// line tells the viewer something.
+func (s *show) line(l scene.Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.says(l)
+}
+
 // on reports whether anybody still watches.
 func (s *show) on() bool { return s != nil && !s.over.Load() }
 
