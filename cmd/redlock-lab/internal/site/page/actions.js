@@ -103,7 +103,7 @@ export function More({ name, children }) {
     if (event.type === 'focusout' && event.relatedTarget && !details.contains(event.relatedTarget)) details.open = false;
   };
   return html`<details class="more" onKeyDown=${close} onFocusOut=${close} onToggle=${place}>
-    <summary aria-label=${name} title=${name}>More</summary>
+    <summary aria-label=${name} title=${name}><span aria-hidden="true">⋯</span></summary>
     <div class="menu">${children}</div>
   </details>`;
 }

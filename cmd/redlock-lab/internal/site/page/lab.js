@@ -38,7 +38,7 @@ export class Lab {
         const word = message.words;
         if (message.isDone) {
           this.run.actions = this.run.actions.filter((action) => action.ms < message.at);
-          this.run.actions.push({ ms: message.at, word });
+          for (const one of word.split(',')) this.run.actions.push({ ms: message.at, word: one });
           this.tell('acted', { word, at: message.at });
         } else this.tell('error', history.errors[history.errors.length - 1]);
         this.acts.shift()?.(message.isDone ? message.at : null);
@@ -127,7 +127,7 @@ export class Lab {
     const ticks = Math.ceil(at / ms / tick);
     const then = ticks * tick;
     const actions = this.run.actions.filter((action) => action.ms < then);
-    actions.push({ ms: then, word });
+    for (const one of word.split(',')) actions.push({ ms: then, word: one });
     await this.begin({ ...this.run, actions }, then + tick, ticks);
     this.tell('acted', { word, at: then });
     return then;

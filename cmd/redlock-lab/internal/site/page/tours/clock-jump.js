@@ -7,11 +7,11 @@ export const tour = {
     {
       title: 'Five clocks',
       text: ['Each master counts the time of a key by its own clock. Redlock needs clocks that run at the same speed; they need not show the same time.', 'Client 1 gets the lock for ten seconds.'],
-      start: 'latency=100ms&ttl=10s&do=200-acquire-c1', speed: 0.5, until: holds(1),
+      start: 'timeout=1s&latency=80ms&ttl=10s&do=200-acquire-c1', speed: 0.5, until: holds(1),
     },
     {
       title: 'One jumps',
-      text: ['Set the clock of master 1 ten seconds ahead: look under “More” of master 1.', 'For that master the ttl is over at once.'],
+      text: ['Set the clock of master 1 ten seconds ahead: its menu with the three dots has clocks.', 'For that master the ttl is over at once.'],
       speed: 0.5, use: ['ahead-m1-10000'], until: after(500),
     },
     {
