@@ -39,7 +39,7 @@ export function linkActs(link, name) {
     [`cutask-${link}`, 'Cut requests', `Cut requests on ${name}`],
     [`cutanswer-${link}`, 'Cut replies', `Cut replies on ${name}`],
     [`lose-${link}`, 'Lose replies', `Lose replies on ${name}`],
-    [`slow-${link}-300`, 'Slow, 300 ms', `Slow ${name} by 300 ms`],
+    [`slow-${link}-300`, 'Slow', `Slow ${name} by 300 ms`],
     [`heal-${link}`, 'Heal', `Heal ${name}`],
   ];
 }

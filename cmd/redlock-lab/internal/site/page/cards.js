@@ -51,7 +51,7 @@ export class Master extends Live {
     if (s.forgot) facts.push(html`<li class="odd">lost its memory ${s.forgot === 1 ? 'once' : `${s.forgot} times`}</li>`);
     if (s.guarded) {
       facts.push(html`<li class="odd guarded"><${Countdown} text=${(at) => (s.guarded > at
-        ? `its votes do not count for ${words.seconds(s.guarded - at)}` : 'its votes count again')} /></li>`);
+        ? `its votes do not count for ${words.seconds(s.guarded - at)}` : at - s.guarded < 3e9 ? 'its votes count again' : '')} /></li>`);
     }
     return facts;
   }

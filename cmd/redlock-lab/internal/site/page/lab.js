@@ -104,7 +104,8 @@ export class Lab {
   need(at, speed) {
     if (this.coming || this.isOver || this.run === null) return;
     const until = Math.max(at / ms + lead * speed, at / ms + tick);
-    if (until <= this.asked) return;
+    const saved = this.asked - at / ms > lead * speed * 0.6; // a message for each frame would be too many
+    if (until <= this.asked || (saved && speed * lead > 2 * tick)) return;
     this.asked = until;
     this.worker.postMessage({ do: 'need', id: this.id, until });
   }

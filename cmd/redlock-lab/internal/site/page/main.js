@@ -35,10 +35,18 @@ const page = {
   async open(fragment, play = false) {
     const run = typeof fragment === 'string' ? parse(fragment) : fragment;
     const until = Math.max(0, run.until || 0);
+    const fallback = lab.history.begin ? lab.run : parse(newcomer);
     player.reset();
     view.violation = null;
     view.notice = '';
     await lab.begin({ mode: run.mode, sim: run.sim, settings: run.settings, actions: run.actions }, until + (until > 0 ? 2 : 0));
+    if (!lab.history.begin && run !== fallback) {
+      const why = lab.history.errors.join('\n');
+      await page.open({ ...fallback, until: null }, true);
+      view.notice = `That cannot be run: ${why}.`;
+      page.changed();
+      return;
+    }
     player.seek(until * ms);
     if (play) player.play();
     page.changed();
@@ -141,7 +149,7 @@ const player = new Player(lab, (what) => {
   if (what === 'violation') noticeViolation();
   if (what === 'playing' && view.violation) view.violation = null;
   if (what === 'sought' && view.violation && view.violation.at > player.at + 1) view.violation = null;
-  if (what !== 'sought') saveAddress();
+  saveAddress();
   page.changed();
 });
 
@@ -208,8 +216,8 @@ function draw() {
   render(html`${notice()}
     ${isSim && html`<p class="notice quiet-notice">A seed of the fault lab: it has drawn all actions, so the buttons are off. You can play, step and scrub.</p>`}
     ${view.violation && html`<${Violation} violation=${view.violation} settings=${run.settings} forgot=${forgot()} isSim=${isSim} again=${page.again} goOn=${page.goOn} />`}`, $('oracle'));
+  render(html`<${Tours} guide=${guide} />`, $('guide'));
   render(html`
-    <${Tours} guide=${guide} />
     <${Resource} entity="resource" />
     <${Checked} history=${history} at=${player.at} fencing=${settings.fencing} slots=${settings.slots} />
     <${Panel} run=${run} change=${page.change} openSim=${(f) => page.open(f, true)} openScenario=${() => page.open(newcomer, true)} />

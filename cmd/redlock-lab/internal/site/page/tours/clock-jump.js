@@ -1,4 +1,4 @@
-import { after, holds, violated } from './conditions.js';
+import { after, happened, holds, violated } from './conditions.js';
 
 export const tour = {
   name: 'clock-jump',
@@ -17,7 +17,7 @@ export const tour = {
     {
       title: 'One clock is one vote',
       text: ['Master 1 has dropped the key. The other four still have it, so nobody else finds three votes.', 'Let client 2 try.'],
-      speed: 0.5, use: ['try-c2'], until: after(900),
+      speed: 0.5, use: ['try-c2'], until: happened('denied', 2),
     },
     {
       title: 'Three jump',
