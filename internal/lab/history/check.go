@@ -92,7 +92,9 @@ func asleep(events []Event, client int, from, to time.Duration) bool {
 		case e.Kind == Paused || e.Kind == Died || e.Kind == Closed: // the dead notice nothing either
 			paused = min(paused, e.At)
 		case e.Kind == Started:
-			paused = Never
+			if e.At <= from { // the hold is the new process's
+				paused = Never
+			}
 		case e.Kind == Resumed:
 			if paused <= awake && e.At >= from {
 				awake = e.At + waking

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -185,4 +186,29 @@ func TestContexts(t *testing.T) {
 			require.Contains(t, found[0].String(), "the context of client 1's lock #1 was not done when client ")
 		})
 	}
+}
+
+// A process that has ended notices nothing, and the process that took its place notices what it has to.
+func TestCheckContextsKnowsProcesses(t *testing.T) {
+	events := []Event{
+		{At: 1, Kind: Granted, Client: 1, Op: 1, Key: "k", Until: 10},
+		{At: 5, Kind: Died, Client: 1},
+		{At: 12, Kind: Granted, Client: 2, Op: 1, Key: "k", Until: 15},
+		{At: 13, Kind: Started, Client: 1},
+		{At: 14, Kind: Ended, Client: 2, Op: 1, Key: "k", Until: 15},
+		{At: 20, Kind: Granted, Client: 1, Op: 2, Key: "k", Until: 30},
+	}
+	assert.Empty(t, CheckContexts(events))
+	events = append(events, Event{At: 31, Kind: Granted, Client: 2, Op: 2, Key: "k", Until: 40})
+	found := CheckContexts(events)
+	require.Len(t, found, 1)
+	assert.Equal(t, Context, found[0].Rule)
+	assert.Equal(t, 2, found[0].Locks[0].Op)
+}
+
+func TestFingerprint(t *testing.T) {
+	one := []Event{{At: 1, Kind: Asked, Client: 1, Op: 1, Key: "k"}}
+	assert.Equal(t, Fingerprint(one), Fingerprint(one))
+	assert.Regexp(t, "^[0-9a-f]{16}$", Fingerprint(one))
+	assert.NotEqual(t, Fingerprint(one), Fingerprint([]Event{{At: 2, Kind: Asked, Client: 1, Op: 1, Key: "k"}}))
 }

@@ -93,7 +93,7 @@ func TestLocks(t *testing.T) {
 		},
 		"death ends it": {
 			[]Event{one(1*s, Asked, 0), one(2*s, Granted, 9*s), to(1, 4*s, Died)},
-			Lock{Asked: 1 * s, Granted: 2 * s, Until: 9 * s, Releasing: 4 * s, Ended: Never}, 4 * s,
+			Lock{Asked: 1 * s, Granted: 2 * s, Until: 9 * s, Releasing: 4 * s, Ended: 4 * s}, 4 * s,
 		},
 		"death after the release changes nothing": {
 			[]Event{one(1*s, Asked, 0), one(2*s, Granted, 9*s), one(3*s, Releasing, 9*s), one(3*s, Ended, 9*s), to(1, 4*s, Died)},

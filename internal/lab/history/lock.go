@@ -17,7 +17,7 @@ type Lock struct {
 	Granted    time.Duration // when the client got it
 	Until      time.Duration // the end of its validity, after all extensions
 	Releasing  time.Duration // when its release was called, or its holder's process ended; Never otherwise
-	Ended      time.Duration // when its context was done; Never if it was not
+	Ended      time.Duration // when its context was done, or its holder's process ended; Never otherwise
 	Token      int64         // its fencing token when it was handed out; 0 is none, or unknown
 	Resumed    bool          // by a handle, so it has the token of an earlier lock
 	Retained   bool          // it was given up, and its key is taken until Until, whatever becomes of the client
@@ -44,7 +44,7 @@ func Locks(events []Event) []Lock {
 		if e.Kind == Died || e.Kind == Closed {
 			for i := range locks {
 				if l := &locks[i]; l.Client == e.Client && !l.Retained {
-					l.Releasing = min(l.Releasing, e.At)
+					l.Releasing, l.Ended = min(l.Releasing, e.At), min(l.Ended, e.At)
 				}
 			}
 		}

@@ -61,7 +61,7 @@ func (j *judge) look() {
 
 func (j *judge) show(v history.Violation) {
 	excused, remedy := j.excuse(v)
-	j.st.w.show.tell(j.st.w.now(), violated(v, excused, remedy))
+	j.st.w.show.line(violated(v, excused, remedy))
 }
 
 // violated returns a violation as a viewer sees it.

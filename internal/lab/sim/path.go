@@ -176,7 +176,8 @@ func (p *path) draw(d faultlink.Direction) (delay time.Duration, lost bool) {
 		loses = p.loseReply
 	}
 	lost = loses > 0 && r.Float64() < lossOf
-	return delay, lost || p.loseAll > 0 && d == faultlink.ToClient
+	// A scenario loses replies to what a viewer sees, so that connections can still be made.
+	return delay, lost || p.loseAll > 0 && d == faultlink.ToClient && p.traffic.answer.What != ""
 }
 
 // tornOf is the share of requests, and of replies, that a tearing path tears. A batch has

@@ -38,7 +38,7 @@ func newResource(w *world, m *inmemory.Master) *resource {
 	var err error
 	r.guard, err = fence.NewRedis(r.client)
 	w.must(err)
-	w.show.tell(w.now(), scene.Resource{Writes: r.writes})
+	w.show.line(scene.Resource{Writes: r.writes})
 	return r
 }
 
@@ -72,7 +72,7 @@ func (r *resource) write(c *client, op int, token int64) {
 	if !refused {
 		r.top = max(r.top, token)
 	}
-	w.show.tell(w.now(), scene.Resource{Highest: r.top, Writes: append([]scene.Write{}, r.writes...)})
+	w.show.line(scene.Resource{Highest: r.top, Writes: append([]scene.Write{}, r.writes...)})
 	if stale && !refused && w.slots == 0 {
 		w.report(history.Violation{
 			At: w.now(), Rule: StaleWrite, Key: keyName(0), Locks: later,

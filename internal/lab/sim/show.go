@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
@@ -19,6 +20,7 @@ import (
 type show struct {
 	w    *world
 	tell func(time.Duration, scene.Line)
+	over atomic.Bool
 
 	mu       sync.Mutex
 	clients  *scene.Clients
@@ -52,8 +54,25 @@ func (w *world) add(e history.Event) {
 // says tells the viewer something. mu is held.
 func (s *show) says(l scene.Line) { s.tell(s.w.now(), l) }
 
+// line tells the viewer something.
+func (s *show) line(l scene.Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.says(l)
+}
+
+// on reports whether anybody still watches.
+func (s *show) on() bool { return s != nil && !s.over.Load() }
+
+// end makes the viewer leave. The checks after the work of a seed are long, and worth no look.
+func (s *show) end() {
+	if s != nil {
+		s.over.Store(true)
+	}
+}
+
 func (s *show) event(e history.Event) {
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	s.mu.Lock()
@@ -68,7 +87,7 @@ func (s *show) event(e history.Event) {
 // vote shows what a server did, though it may not be known yet for which of its client's operations.
 // The world's mu is held.
 func (s *show) vote(v vote) {
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	for _, e := range s.w.eventsOf(v) {
@@ -91,7 +110,7 @@ func (s *show) op(client int) int {
 
 // client changes what is seen of a client.
 func (s *show) client(number int, change func(*scene.Client)) {
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	s.mu.Lock()
@@ -105,12 +124,12 @@ func (s *show) client(number int, change func(*scene.Client)) {
 
 // same reports whether two states of a client look alike.
 func same(a, b scene.Client) bool {
-	return a.Working == b.Working && a.Writing == b.Writing && a.Suspended == b.Suspended && slices.Equal(a.Locks, b.Locks)
+	return a.Last == b.Last && a.Working == b.Working && a.Writing == b.Writing && a.Suspended == b.Suspended && slices.Equal(a.Locks, b.Locks)
 }
 
 // voted shows a vote that a client has learned of.
 func (s *show) voted(client, node int, op, vote string) {
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	s.mu.Lock()
@@ -122,7 +141,7 @@ func (s *show) voted(client, node int, op, vote string) {
 
 // master changes what is seen of a master, and shows what it has stored.
 func (s *show) master(node int, change func(*scene.Master)) {
-	if s == nil || node < 0 {
+	if !s.on() || node < 0 {
 		return
 	}
 	s.w.mu.Lock()
@@ -188,7 +207,7 @@ func (s *show) waiting(names []string) []int {
 // names records under which name a client waits in a queue.
 func (s *show) names(o order, client int) {
 	id, waits := strings.CutPrefix(o.channel, wakePrefix)
-	if s == nil || !waits {
+	if !s.on() || !waits {
 		return
 	}
 	s.mu.Lock()

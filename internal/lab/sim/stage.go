@@ -122,7 +122,7 @@ func stagePlan(s scenario.Scenario) Plan {
 func (st *Stage) run() {
 	w := st.w
 	w.start = time.Now()
-	w.show.tell(0, st.begin())
+	w.show.line(st.begin())
 	w.masters = inmemory.StartVirtual(tb{w}, st.s.Nodes+1)
 	for i := range st.s.Nodes {
 		w.observe(i)

@@ -32,7 +32,7 @@ type message struct {
 // shows tells the viewer of a message that leaves in a direction now.
 func (p *path) shows(d faultlink.Direction, delay time.Duration, lost bool) {
 	s := p.show
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	op := s.op(p.numbers[0] + 1)
@@ -97,7 +97,7 @@ func (s *show) what(commands [][]string) (what string) {
 
 // arrived shows that a request with this command has arrived, unless an earlier command of it has.
 func (s *show) arrived(p *path, command []string) {
-	if s == nil || p == nil {
+	if !s.on() || p == nil {
 		return
 	}
 	s.mu.Lock()
@@ -113,7 +113,7 @@ func (s *show) arrived(p *path, command []string) {
 
 // answered records what the next reply on a path will say.
 func (s *show) answered(p *path, o order, word string) {
-	if s == nil || p == nil {
+	if !s.on() || p == nil {
 		return
 	}
 	vote, _, _ := strings.Cut(word, ":")
@@ -126,7 +126,7 @@ func (s *show) answered(p *path, o order, word string) {
 // received shows which messages the client has read.
 func (p *path) received(b []byte) {
 	s := p.show
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	s.mu.Lock()
@@ -149,7 +149,7 @@ func (p *path) received(b []byte) {
 // gone shows that the messages that travel on a path in one direction will not arrive.
 func (p *path) gone(d faultlink.Direction) {
 	s := p.show
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	s.mu.Lock()
@@ -166,7 +166,7 @@ func (p *path) gone(d faultlink.Direction) {
 
 // link shows the state of a path. The path's mu is held.
 func (s *show) link(p *path) {
-	if s == nil {
+	if !s.on() {
 		return
 	}
 	paused := 0

@@ -225,6 +225,8 @@ func (w *world) checkVotes() {
 
 // pathOf returns the path of a client with this network; nil if it is no client's.
 func (w *world) pathOf(p *inmemory.Path) *path {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, c := range slices.Concat(w.clients, w.former) {
 		for _, own := range c.paths {
 			if own.Path == p {

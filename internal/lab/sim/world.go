@@ -259,6 +259,7 @@ func (w *world) run() {
 	}
 	work.Wait()
 	w.calmed = w.now()
+	w.show.end()
 	w.leftovers()
 	for _, c := range alive {
 		work.Go(func() { w.settle(c) })

@@ -18,16 +18,23 @@ import (
 	"github.com/quorumlock/redlock/internal/plain"
 )
 
-// show writes the timeline to the requested files. If there are none, it prints it.
+// show shows the timeline of a seed.
 func (f *flags) show(cmd *cobra.Command, r sim.Result) error {
 	run := picture(r, f.exact)
+	if f.html+f.svg != "" {
+		run = working(run, r.Calm)
+	}
+	return f.draw(cmd, run)
+}
+
+// draw writes the timeline to the requested files. If there are none, it prints it.
+func (f *flags) draw(cmd *cobra.Command, run timeline.Run) error {
 	if f.html+f.svg == "" {
 		if f.quiet {
 			return nil
 		}
 		return timeline.Text(cmd.OutOrStdout(), run)
 	}
-	run = working(run, r.Calm)
 	for _, drawn := range []struct {
 		what, file string
 		as         func(io.Writer, timeline.Run) error
@@ -52,17 +59,8 @@ func (f *flags) show(cmd *cobra.Command, r sim.Result) error {
 // verdict counts the violations of Redlock's promises. It counts violations of what Redlock does
 // not promise separately, with the faults that explain them.
 func verdict(r sim.Result) string {
-	count := func(n int) string {
-		switch n {
-		case 0:
-			return "no violation"
-		case 1:
-			return "1 violation"
-		}
-		return fmt.Sprintf("%d violations", n)
-	}
 	if len(r.Excused) == 0 {
-		return count(len(r.Violations))
+		return violations(len(r.Violations))
 	}
 	excused := map[sim.Kind]int{}
 	for _, e := range r.Excused {
@@ -72,7 +70,18 @@ func verdict(r sim.Result) string {
 	for _, kind := range slices.Sorted(maps.Keys(excused)) {
 		under = append(under, fmt.Sprintf("%s %d", kind, excused[kind]))
 	}
-	return fmt.Sprintf("%s of what Redlock promises, and %d of what it does not (%s)", count(len(r.Violations)), len(r.Excused), strings.Join(under, ", "))
+	return fmt.Sprintf("%s of what Redlock promises, and %d of what it does not (%s)", violations(len(r.Violations)), len(r.Excused), strings.Join(under, ", "))
+}
+
+// violations counts violations in words.
+func violations(n int) string {
+	switch n {
+	case 0:
+		return "no violation"
+	case 1:
+		return "1 violation"
+	}
+	return fmt.Sprintf("%d violations", n)
 }
 
 // working leaves out the events after all work is done, unless something went wrong there. They

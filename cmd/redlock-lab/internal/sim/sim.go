@@ -33,8 +33,10 @@ type flags struct {
 	exact     bool
 
 	fingerprint string
+	scenario    string
 
 	native, exactly lab
+	player          player
 }
 
 // Command returns the subcommand sim.
@@ -62,6 +64,10 @@ WebAssembly, which takes ten times as long. The Go command compiles it first,
 from its source, which takes a minute or two the first time. With --shrink a
 seed that fails natively is run exactly, too.
 
+With --scenario a person has decided what happens: the query after # in the
+address of a page of redlock-lab serve, which shows the same history. "Copy as
+command" on the page gives the whole line.
+
 Flags that are not given are drawn from the seed. These faults are within what
 Redlock promises:
 ` + kindList(sim.Within) + `.
@@ -79,7 +85,11 @@ command line is wrong.`,
   redlock-lab sim --seeds 1-2000`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			flags.native, flags.exactly = nativeLab{}, newExactLab(cmd, &flags)
+			exactly := newExactLab(cmd, &flags)
+			flags.native, flags.exactly, flags.player = nativeLab{}, exactly, exactly
+			if cmd.Flags().Changed("scenario") {
+				return flags.play(cmd)
+			}
 			return flags.run(cmd)
 		},
 	}
@@ -102,6 +112,7 @@ command line is wrong.`,
 	f.BoolVar(&flags.shrink, "shrink", false, "after a violation look for a smaller history\nthat shows it")
 	f.StringVar(&flags.fingerprint, "fingerprint", "", "repeat the seed until it makes the history\nwith this `fingerprint`")
 	f.BoolVar(&flags.exact, "exact", false, "make the same history of a seed on every\nmachine")
+	f.StringVar(&flags.scenario, "scenario", "", "with --exact: play what a page of redlock-lab\nserve has in its address, the `query` after #")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone")
 	f.Lookup("for").DefValue, f.Lookup("stop-after").DefValue = "", ""
 	return cmd

@@ -9,12 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorumlock/redlock/internal/lab/exact"
+	"github.com/quorumlock/redlock/internal/lab/scenario"
 	"github.com/quorumlock/redlock/internal/lab/sim"
 )
 
 // lab simulates seeds.
 type lab interface {
 	Run(context.Context, sim.Config) (sim.Result, error)
+}
+
+// player plays scenarios.
+type player interface {
+	Play(context.Context, scenario.Scenario) (exact.Played, error)
 }
 
 // nativeLab is the simulation in this process.
@@ -47,6 +53,14 @@ func (l exactLab) Run(ctx context.Context, c sim.Config) (sim.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, hangs, fmt.Errorf("a run does not end: %s", command(c, true)))
 	defer cancel()
 	return compiled.Run(ctx, c)
+}
+
+func (l exactLab) Play(ctx context.Context, s scenario.Scenario) (exact.Played, error) {
+	compiled, err := l.compile()
+	if err != nil {
+		return exact.Played{}, err
+	}
+	return compiled.Play(ctx, s)
 }
 
 // command returns the command line that makes a history again.
