@@ -39,7 +39,7 @@ export function linkActs(link, name) {
     [`cutask-${link}`, 'Cut requests', `Cut requests on ${name}`],
     [`cutanswer-${link}`, 'Cut replies', `Cut replies on ${name}`],
     [`lose-${link}`, 'Lose replies', `Lose replies on ${name}`],
-    [`slow-${link}-300`, 'Slow, 300 ms', `Slow ${name} by 300 ms`],
+    [`slow-${link}-300`, 'Slow', `Slow ${name} by 300 ms`],
     [`heal-${link}`, 'Heal', `Heal ${name}`],
   ];
 }
@@ -103,7 +103,7 @@ export function More({ name, children }) {
     if (event.type === 'focusout' && event.relatedTarget && !details.contains(event.relatedTarget)) details.open = false;
   };
   return html`<details class="more" onKeyDown=${close} onFocusOut=${close} onToggle=${place}>
-    <summary aria-label=${name} title=${name}>More</summary>
+    <summary aria-label=${name} title=${name}><span aria-hidden="true">⋯</span></summary>
     <div class="menu">${children}</div>
   </details>`;
 }

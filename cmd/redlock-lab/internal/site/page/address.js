@@ -10,7 +10,7 @@ export const defaults = {
 };
 
 // newcomer is what a page without a fragment shows. Links are slow enough to follow by eye.
-export const newcomer = 'latency=100ms&fencing=1&do=0-work-c1,0-work-c2,0-work-c3';
+export const newcomer = 'ttl=10s&timeout=1s&latency=80ms&fencing=1&do=0-work-c1,0-work-c2,0-work-c3';
 
 // parse reads a fragment. A sim run keeps its text: the module reads it.
 export function parse(fragment) {

@@ -13,10 +13,9 @@ export function Who({ client }) {
   return html`<span class="who" style=${`--paint:var(--c${client});--on-paint:var(--o${client})`} title=${`client ${client}`}>${client}</span>`;
 }
 
-function Acts({ main, children }) {
+function Acts({ main }) {
   return html`<div class="acts">
     ${main.map(([word, label, name, disabled], i) => html`<${Act} key=${i} word=${word} label=${label} name=${name} disabled=${disabled} main />`)}
-    ${children}
   </div>`;
 }
 
@@ -27,7 +26,8 @@ export class Master extends Live {
     const keys = s ? s.keys || [] : [];
     const { main, more } = masterActs(n, s);
     return html`<article class="card master ${state}" id=${`m${n}`} aria-label=${`Master ${n}`}>
-      <header><h3>Master ${n}</h3><p class="state"><i class="lamp" aria-hidden="true"></i>${state}</p></header>
+      <header><h3>Master ${n}</h3><p class="state"><i class="lamp" aria-hidden="true"></i>${state}</p>
+        <${More} name=${`More for master ${n}`}>${more.map(([title, acts]) => html`<${Group} title=${title} acts=${acts} />`)}<//></header>
       <div class="keys">
         ${keys.map((key) => html`<div class="key" key=${`${key.key} ${key.client} ${key.op}`} style=${`--paint:var(--c${key.client})`}>
           <p><${Who} client=${key.client} /> <span class="key-name">${key.client ? `client ${key.client}` : 'unknown'}</span>
@@ -36,9 +36,7 @@ export class Master extends Live {
         ${keys.length === 0 && html`<p class="nothing">no key</p>`}
       </div>
       <ul class="facts">${this.facts(s)}</ul>
-      <${Acts} main=${main}>
-        <${More} name=${`More for master ${n}`}>${more.map(([title, acts]) => html`<${Group} title=${title} acts=${acts} />`)}<//>
-      <//>
+      <${Acts} main=${main} />
     </article>`;
   }
 
@@ -53,7 +51,7 @@ export class Master extends Live {
     if (s.forgot) facts.push(html`<li class="odd">lost its memory ${s.forgot === 1 ? 'once' : `${s.forgot} times`}</li>`);
     if (s.guarded) {
       facts.push(html`<li class="odd guarded"><${Countdown} text=${(at) => (s.guarded > at
-        ? `its votes do not count for ${words.seconds(s.guarded - at)}` : 'its votes count again')} /></li>`);
+        ? `its votes do not count for ${words.seconds(s.guarded - at)}` : at - s.guarded < 3e9 ? 'its votes count again' : '')} /></li>`);
     }
     return facts;
   }
@@ -68,7 +66,12 @@ export class Client extends Live {
     const locks = s ? s.locks || [] : [];
     return html`<article class="card client ${dead ? 'dead' : ''} ${still ? 'still' : ''} ${framed ? 'framed' : ''}" id=${`c${n}`}
         aria-label=${`Client ${n}`} style=${`--paint:var(--c${n})`}>
-      <header><h3><${Who} client=${n} /> Client ${n}</h3><p class="state">${words.clientState(s)}</p></header>
+      <header><h3><${Who} client=${n} /> Client ${n}</h3><p class="state">${words.clientState(s)}</p>
+        <${More} name=${`More for client ${n}`}>
+          ${more.map(([title, acts]) => html`<${Group} title=${title} acts=${acts} />`)}
+          <details class="links"><summary>Links one by one</summary>
+            ${links.map(([title, acts]) => html`<${Group} title=${title} acts=${acts} />`)}</details>
+        <//></header>
       <div class="keys">
         ${locks.map((lock) => html`<div class="key" key=${lock.op}>
           <p title=${lock.token ? `token ${lock.token}` : ''}><span class="key-name">lock${lock.kept ? ', kept alive' : ''}</span> <${Countdown} text=${left(lock.until)} /></p>
@@ -78,13 +81,7 @@ export class Client extends Live {
         ${locks.length === 0 && html`<p class="nothing">no lock</p>`}
       </div>
       ${this.votes(s, begin)}
-      <${Acts} main=${main}>
-        <${More} name=${`More for client ${n}`}>
-          ${more.map(([title, acts]) => html`<${Group} title=${title} acts=${acts} />`)}
-          <details class="links"><summary>Links one by one</summary>
-            ${links.map(([title, acts]) => html`<${Group} title=${title} acts=${acts} />`)}</details>
-        <//>
-      <//>
+      <${Acts} main=${main} />
     </article>`;
   }
 
@@ -96,7 +93,7 @@ export class Client extends Live {
       <span class="marks" role="img" aria-label=${`${ask.granted} of ${begin.nodes} votes, needs ${ask.need}`}>
         ${marks.map((vote, i) => html`<i key=${i} class=${vote || 'open'} title=${`master ${i + 1}: ${vote || 'no answer yet'}`}>${words.voteMarks[vote]}</i>`)}
       </span>
-      <span>${ask.granted} of ${ask.need}</span></p>`;
+      <span>${words.plural(ask.granted, 'vote')}, needs ${ask.need}</span></p>`;
   }
 }
 

@@ -13,7 +13,8 @@ export function install(page, ready) {
     act: (word) => page.perform(word),
     violations: () => lab.history.violationsUpTo(player.at),
     fragment: () => lab.fragment(player.isPlaying ? null : player.at),
-    fingerprint: () => fingerprint(lab.history, player.at),
+    fingerprint: async () => (lab.history.over && player.at >= lab.history.generated
+      ? lab.history.over.fingerprint : fingerprint(lab.history, player.at)),
 
     // seek has the run made up to a time, and stands there.
     async seek(time) {

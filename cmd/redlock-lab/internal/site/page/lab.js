@@ -38,7 +38,7 @@ export class Lab {
         const word = message.words;
         if (message.isDone) {
           this.run.actions = this.run.actions.filter((action) => action.ms < message.at);
-          this.run.actions.push({ ms: message.at, word });
+          for (const one of word.split(',')) this.run.actions.push({ ms: message.at, word: one });
           this.tell('acted', { word, at: message.at });
         } else this.tell('error', history.errors[history.errors.length - 1]);
         this.acts.shift()?.(message.isDone ? message.at : null);
@@ -104,7 +104,8 @@ export class Lab {
   need(at, speed) {
     if (this.coming || this.isOver || this.run === null) return;
     const until = Math.max(at / ms + lead * speed, at / ms + tick);
-    if (until <= this.asked) return;
+    const saved = this.asked - at / ms > lead * speed * 0.6; // a message for each frame would be too many
+    if (until <= this.asked || (saved && speed * lead > 2 * tick)) return;
     this.asked = until;
     this.worker.postMessage({ do: 'need', id: this.id, until });
   }
@@ -127,7 +128,7 @@ export class Lab {
     const ticks = Math.ceil(at / ms / tick);
     const then = ticks * tick;
     const actions = this.run.actions.filter((action) => action.ms < then);
-    actions.push({ ms: then, word });
+    for (const one of word.split(',')) actions.push({ ms: then, word: one });
     await this.begin({ ...this.run, actions }, then + tick, ticks);
     this.tell('acted', { word, at: then });
     return then;

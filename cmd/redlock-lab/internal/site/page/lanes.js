@@ -16,7 +16,11 @@ export class Lanes {
 
   theme() {
     const style = getComputedStyle(document.documentElement);
-    this.value = (name) => style.getPropertyValue(name).trim();
+    const known = new Map();
+    this.value = (name) => {
+      if (!known.has(name)) known.set(name, style.getPropertyValue(name).trim());
+      return known.get(name);
+    };
     this.rem = parseFloat(style.fontSize);
     this.font = `${0.72 * this.rem}px ${this.value('--font') || 'system-ui, sans-serif'}`;
     this.axis = 1.5 * this.rem;
@@ -109,9 +113,9 @@ export class Lanes {
   // box fills a stretch of a lane.
   box(view, y, from, until, style, height = 0.7) {
     const c = this.context;
-    const x = view.x(from);
+    const x = Math.round(view.x(from));
     c.fillStyle = style;
-    c.fillRect(x, y + (this.lane * (1 - height)) / 2, Math.max(1, view.x(until) - x), this.lane * height);
+    c.fillRect(x, y + (this.lane * (1 - height)) / 2, Math.max(1, Math.round(view.x(until)) - x), this.lane * height);
   }
 
   drawClient(view, n, y) {

@@ -11,6 +11,7 @@ import { LinkMenu } from './linkmenu.js';
 import { follow } from './live.js';
 import { Log } from './log.js';
 import { Checked, Violation } from './oracle.js';
+import { Ideas, Nudge } from './nudge.js';
 import { Panel } from './panel.js';
 import { Player } from './player.js';
 import { Scene } from './scene.js';
@@ -34,14 +35,19 @@ const page = {
   async open(fragment, play = false) {
     const run = typeof fragment === 'string' ? parse(fragment) : fragment;
     const until = Math.max(0, run.until || 0);
-    player.pause();
-    player.at = 0;
-    player.shownViolation = run.until !== null && run.until !== undefined && !play;
+    const fallback = lab.history.begin ? lab.run : parse(newcomer);
+    player.reset();
     view.violation = null;
     view.notice = '';
     await lab.begin({ mode: run.mode, sim: run.sim, settings: run.settings, actions: run.actions }, until + (until > 0 ? 2 : 0));
+    if (!lab.history.begin && run !== fallback) {
+      const why = lab.history.errors.join('\n');
+      await page.open({ ...fallback, until: null }, true);
+      view.notice = `That cannot be run: ${why}.`;
+      page.changed();
+      return;
+    }
     player.seek(until * ms);
-    if (until > 0) noticeViolation();
     if (play) player.play();
     page.changed();
   },
@@ -54,7 +60,7 @@ const page = {
     if (view.violation && view.violation.at > at * ms) view.violation = null;
     // A reader who acts while the run stands still sees what came of it.
     if (paused && !player.isPlaying) player.seek((at + 2) * ms);
-    guide.acted(word);
+    for (const one of word.split(',')) guide.acted(one);
     page.changed();
   },
 
@@ -88,6 +94,7 @@ const page = {
   },
 
   isStopped: () => view.violation !== null,
+  isBusy: () => guide.tour !== null || view.violation !== null || lab.coming !== null || lab.run.mode === 'sim',
   command() {
     if (lab.run.mode === 'sim') return lab.history.begin?.command || '';
     return `redlock-lab sim --exact --scenario '${lab.fragment(player.at)}'`;
@@ -142,7 +149,7 @@ const player = new Player(lab, (what) => {
   if (what === 'violation') noticeViolation();
   if (what === 'playing' && view.violation) view.violation = null;
   if (what === 'sought' && view.violation && view.violation.at > player.at + 1) view.violation = null;
-  if (what !== 'sought') saveAddress();
+  saveAddress();
   page.changed();
 });
 
@@ -151,6 +158,7 @@ page.lab = lab;
 page.player = player;
 page.timeline = timeline;
 const guide = new Guide(page);
+const nudge = new Nudge(page);
 const menu = new LinkMenu($('linkmenu'));
 const scene = new Scene($('scene'), (link, event) => { if (lab.run?.mode !== 'sim') menu.open(link, event); });
 hand.perform = (word) => page.perform(word);
@@ -208,14 +216,16 @@ function draw() {
   render(html`${notice()}
     ${isSim && html`<p class="notice quiet-notice">A seed of the fault lab: it has drawn all actions, so the buttons are off. You can play, step and scrub.</p>`}
     ${view.violation && html`<${Violation} violation=${view.violation} settings=${run.settings} forgot=${forgot()} isSim=${isSim} again=${page.again} goOn=${page.goOn} />`}`, $('oracle'));
+  render(html`<${Tours} guide=${guide} />`, $('guide'));
   render(html`
-    <${Tours} guide=${guide} />
     <${Resource} entity="resource" />
     <${Checked} history=${history} at=${player.at} fencing=${settings.fencing} slots=${settings.slots} />
     <${Panel} run=${run} change=${page.change} openSim=${(f) => page.open(f, true)} openScenario=${() => page.open(newcomer, true)} />
     <${Log} history=${history} at=${player.at} open=${view.isLogOpen} minor=${view.isMinor}
       toggle=${(open) => { if (open !== view.isLogOpen) { view.isLogOpen = open; page.changed(); } }}
       toggleMinor=${(minor) => { view.isMinor = minor; page.changed(); }} seek=${(at) => { player.pause(); player.seek(at); }} />`, $('side'));
+  const isFree = !isSim && !guide.tour && !view.violation;
+  render(isFree && html`<${Ideas} nudge=${nudge} history=${history} at=${player.at} />`, $('ideas'));
   scene.show(settings, framed());
   mark();
 }
@@ -251,6 +261,7 @@ let savedAt = 0;
 function look(real) {
   lastLook = real;
   guide.look();
+  nudge.look();
   const text = words.now(lab.history, player.at);
   if ($('now').textContent !== text) $('now').textContent = text;
   if (text !== spokenText && real - lastSpoken > speakEvery) {

@@ -28,11 +28,11 @@ export function Violation({ violation, settings, forgot, isSim, again, goOn }) {
       <h2 id="violation-title">${titles[violation.rule] || 'A rule is broken'}</h2>
     </div>
     <div id="violation-text" class="why">
-      <p>${violation.text}</p>
       ${violation.locks?.length > 0 && html`<ul class="believers">${violation.locks.map((lock) => html`<li key=${`${lock.client} ${lock.op}`}>
         <${Who} client=${lock.client} /> client ${lock.client}: ${words.moment(lock.from)} to ${words.moment(lock.until)}</li>`)}</ul>`}
       ${violation.excused && html`<p><b>Redlock does not promise this.</b> ${violation.excused}</p>`}
-      ${violation.remedy && html`<p>${violation.remedy}</p>`}
+      ${violation.remedy && html`<p><b>What helps.</b> ${violation.remedy}</p>`}
+      <p class="exact">${violation.text}</p>
     </div>
     <div class="choices">
       ${fix && html`<button type="button" class="primary" data-do="again" onClick=${() => again(fix.settings)}>${fix.label}</button>`}

@@ -6,7 +6,7 @@ import { defaults } from './address.js';
 function Field({ name, label, hint, value, change, ...rest }) {
   const id = `set-${name}`;
   return html`<div class="field"><label for=${id}>${label}</label>
-    <input id=${id} name=${name} value=${value} aria-describedby=${hint ? `${id}-hint` : undefined} onChange=${(e) => change(name, e.currentTarget.value.trim())} ...${rest} />
+    <input id=${id} name=${name} value=${value} aria-describedby=${hint ? `${id}-hint` : undefined} onChange=${(e) => { if (e.currentTarget.reportValidity()) change(name, e.currentTarget.value.trim()); }} required ...${rest} />
     ${hint && html`<small id=${`${id}-hint`}>${hint}</small>`}</div>`;
 }
 
@@ -30,10 +30,10 @@ export function Panel({ run, change, openSim, openScenario }) {
     <div class="fields">
       <${Field} name="nodes" label="Masters" type="number" min="1" max="9" value=${at('nodes')} change=${change} />
       <${Field} name="clients" label="Clients" type="number" min="1" max="9" value=${at('clients')} change=${change} />
-      <${Field} name="ttl" label="Ttl" hint="100ms to 1m" value=${at('ttl')} change=${change} />
-      <${Field} name="timeout" label="NodeTimeout" hint="10ms to 5s" value=${at('timeout')} change=${change} />
-      <${Field} name="latency" label="Latency" hint="one way, 0s to 1s" value=${at('latency')} change=${change} />
-      <${Field} name="seed" label="Seed" value=${at('seed')} change=${change} />
+      <${Field} name="ttl" label="Ttl" hint="100ms to 1m" pattern="[0-9]+(ms|s|m)" title="such as 500ms, 5s or 1m" value=${at('ttl')} change=${change} />
+      <${Field} name="timeout" label="NodeTimeout" hint="10ms to 5s" pattern="[0-9]+(ms|s|m)" title="such as 500ms, 5s or 1m" value=${at('timeout')} change=${change} />
+      <${Field} name="latency" label="Latency" hint="one way, 0s to 1s" pattern="[0-9]+(ms|s|m)" title="such as 500ms, 5s or 1m" value=${at('latency')} change=${change} />
+      <${Field} name="seed" label="Seed" pattern="[0-9]{1,20}" inputmode="numeric" value=${at('seed')} change=${change} />
     </div>`;
   const submit = (event) => {
     event.preventDefault();

@@ -38,6 +38,14 @@ export class Player {
     this.tell('paused');
   }
 
+  // reset stands at the start of a run.
+  reset() {
+    this.at = 0;
+    this.isPlaying = false;
+    this.stepping = false;
+    this.shownViolation = false;
+  }
+
   // step pauses at the next event. If it has not been made yet, the worker is asked for more.
   step() {
     this.pause();

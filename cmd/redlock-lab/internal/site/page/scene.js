@@ -5,6 +5,8 @@ import { Client, Master } from './cards.js';
 import { Painter } from './painter.js';
 
 const narrow = matchMedia('(max-width: 56rem)');
+const least = 8.6; // rem that a card needs
+const gap = 0.625;
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 
 export class Scene {
@@ -15,8 +17,8 @@ export class Scene {
     this.begin = null;
     this.framed = [];
     this.painter = null;
-    this.stale = true;
-    new ResizeObserver(() => { this.stale = true; }).observe(root);
+    this.resize();
+    new ResizeObserver(() => this.resize()).observe(root);
     document.fonts?.ready.then(() => { this.stale = true; });
   }
 
@@ -27,18 +29,34 @@ export class Scene {
     const masters = Array.from({ length: begin.nodes }, (_, i) => i + 1);
     const clients = Array.from({ length: begin.clients }, (_, i) => i + 1);
     render(html`
-      <section class="row-of masters" aria-label="Masters" style=${`--count:${begin.nodes}`}>
+      <section class="row-of masters" aria-label="Masters" style=${`--columns:${this.columns(begin.nodes)}`}>
+        <h2 class="hidden">Masters</h2>
         ${masters.map((n) => html`<${Master} key=${n} n=${n} entity=${`master ${n}`} begin=${begin} />`)}
       </section>
       <div class="wires" aria-hidden="true">
         <canvas class="still"></canvas><canvas class="moving" onClick=${(e) => this.click(e)} onPointerMove=${(e) => this.hover(e)}></canvas>
       </div>
-      <section class="row-of clients" aria-label="Clients" style=${`--count:${begin.clients}`}>
+      <section class="row-of clients" aria-label="Clients" style=${`--columns:${this.columns(begin.clients)}`}>
+        <h2 class="hidden">Clients</h2>
         ${clients.map((n) => html`<${Client} key=${n} n=${n} entity=${`client ${n}`} begin=${begin} framed=${framed.includes(n)} />`)}
       </section>`, this.root);
     const [still, moving] = this.root.querySelectorAll('canvas');
     if (this.painter === null) this.painter = new Painter(still, moving);
+    const shape = `${begin.nodes} ${begin.clients}`;
+    if (shape !== this.shape) this.stale = true;
+    this.shape = shape;
+  }
+
+  resize() {
     this.stale = true;
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    this.fit = Math.max(1, Math.floor((this.root.clientWidth / rem + gap) / (least + gap)));
+    if (this.begin) this.show(this.begin, this.framed);
+  }
+
+  // columns returns in how many columns so many cards stand, in rows of about the same length.
+  columns(count) {
+    return Math.ceil(count / Math.ceil(count / this.fit));
   }
 
   // measure finds where the links begin and end. On a narrow page that is beside the cards' numbers.

@@ -31,11 +31,12 @@ export class Timeline {
 
   show(begin, actions) {
     this.lanes.show(begin, actions);
-    this.root.style.height = `${this.lanes.height / this.lanes.rem}rem`;
     this.resize();
   }
 
   resize() {
+    this.lanes.theme();
+    this.root.style.height = `${this.lanes.height}px`;
     this.width = this.root.clientWidth;
     this.lanes.resize(this.width);
     this.drawn = '';

@@ -76,7 +76,7 @@ export const holding = (s, at) => (s && s.locks ? s.locks.filter((lock) => lock.
 // now says in a sentence or two what happens at a time.
 export function now(history, at) {
   if (!history.begin) return '';
-  const { clients, nodes, quorum } = history.begin;
+  const { clients, nodes, quorum, slots } = history.begin;
   const says = [];
   const holders = [];
   const waiting = [];
@@ -90,7 +90,9 @@ export function now(history, at) {
     if (s.asking && s.state !== 'waiting') asking.push([c, s.asking]);
     if (s.paused || s.suspended) still.push(c);
   }
-  if (holders.length > 1) says.push(`${capital(named('client', holders))} believe that they hold the lock.`);
+  if (slots > 0 && holders.length > 0) {
+    says.push(`${capital(named('client', holders))} ${holders.length === 1 ? 'has' : 'have'} one of ${slots} slots${holders.length > 1 ? ' each' : ''}.`);
+  } else if (holders.length > 1) says.push(`${capital(named('client', holders))} believe that they hold the lock.`);
   else if (holders.length === 1) {
     const [c] = holders;
     says.push(still.includes(c)
@@ -105,7 +107,7 @@ export function now(history, at) {
   } else if (holders.length === 0 && waiting.length > 0) {
     says.push(`${capital(named('client', waiting))} ${waiting.length === 1 ? 'waits' : 'wait'}.`);
   }
-  if (says.length === 0) says.push('Nobody holds the lock.');
+  if (says.length === 0) says.push(slots > 0 ? 'Nobody has a slot.' : 'Nobody holds the lock.');
   const away = [];
   for (let n = 1; n <= nodes; n++) {
     const s = history.master(n, at);
@@ -121,6 +123,8 @@ export function now(history, at) {
 }
 
 const said = {
+  started: (e) => `Client ${e.client} starts${e.text ? `: ${e.text}` : ''}.`,
+  wrote: (e) => `Client ${e.client} ${e.text || 'writes'}${e.err ? `: ${e.err}` : ''}.`,
   asked: (e) => `Client ${e.client} asks for the lock.`,
   granted: (e) => `Client ${e.client} has the lock until ${moment(e.until)}${e.token ? `, token ${token(e.token)}` : ''}.`,
   denied: (e) => `Client ${e.client} does not get the lock: ${e.err}`,

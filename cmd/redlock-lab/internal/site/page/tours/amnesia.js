@@ -7,7 +7,7 @@ export const tour = {
     {
       title: 'One holder',
       text: ['Client 1 asks for the lock. Five masters store its key in memory.'],
-      start: 'latency=100ms&ttl=10s&fencing=1&do=200-acquire-c1', speed: 0.5, until: holds(1),
+      start: 'timeout=1s&latency=80ms&ttl=10s&fencing=1&do=200-acquire-c1', speed: 0.5, until: holds(1),
     },
     {
       title: 'Make three forget',

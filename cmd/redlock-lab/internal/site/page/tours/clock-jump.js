@@ -1,4 +1,4 @@
-import { after, holds, violated } from './conditions.js';
+import { after, happened, holds, violated } from './conditions.js';
 
 export const tour = {
   name: 'clock-jump',
@@ -7,17 +7,17 @@ export const tour = {
     {
       title: 'Five clocks',
       text: ['Each master counts the time of a key by its own clock. Redlock needs clocks that run at the same speed; they need not show the same time.', 'Client 1 gets the lock for ten seconds.'],
-      start: 'latency=100ms&ttl=10s&do=200-acquire-c1', speed: 0.5, until: holds(1),
+      start: 'timeout=1s&latency=80ms&ttl=10s&do=200-acquire-c1', speed: 0.5, until: holds(1),
     },
     {
       title: 'One jumps',
-      text: ['Set the clock of master 1 ten seconds ahead: look under “More” of master 1.', 'For that master the ttl is over at once.'],
+      text: ['Set the clock of master 1 ten seconds ahead: its menu with the three dots has clocks.', 'For that master the ttl is over at once.'],
       speed: 0.5, use: ['ahead-m1-10000'], until: after(500),
     },
     {
       title: 'One clock is one vote',
       text: ['Master 1 has dropped the key. The other four still have it, so nobody else finds three votes.', 'Let client 2 try.'],
-      speed: 0.5, use: ['try-c2'], until: after(900),
+      speed: 0.5, use: ['try-c2'], until: happened('denied', 2),
     },
     {
       title: 'Three jump',

@@ -7,7 +7,7 @@ export const tour = {
     {
       title: 'A counting semaphore',
       text: ['This run has no lock. It is an obvious idea for a semaphore of two slots: each master lets two clients in, and a majority of masters decides.', 'Some links are cut, as networks do. Let client 1 acquire a slot.'],
-      start: 'slots=2&latency=100ms&ttl=20s&do=0-cut-c1-m4,0-cut-c1-m5,0-cut-c2-m1,0-cut-c2-m2,0-cut-c3-m3', speed: 0.5, use: ['acquire-c1'], until: holds(1),
+      start: 'slots=2&timeout=1s&latency=80ms&ttl=20s&do=0-cut-c1-m4,0-cut-c1-m5,0-cut-c2-m1,0-cut-c2-m2,0-cut-c3-m3', speed: 0.5, use: ['acquire-c1'], until: holds(1),
     },
     {
       title: 'The second slot',

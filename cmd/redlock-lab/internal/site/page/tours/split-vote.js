@@ -10,7 +10,7 @@ export const tour = {
     {
       title: 'Three at one instant',
       text: ['Three clients try to get the lock at the same instant. Requests take different times on different links, so each master may see another client first.'],
-      start: 'latency=100ms&seed=1&do=500-try-c1,500-try-c2,500-try-c3', speed: 0.1, until: denied,
+      start: 'timeout=1s&latency=80ms&seed=1&do=500-try-c1,500-try-c2,500-try-c3', speed: 0.1, until: denied,
     },
     {
       title: 'Nobody won',
@@ -19,7 +19,7 @@ export const tour = {
     {
       title: 'Now with a queue',
       text: ['This time the clients wait, and each master keeps a queue. A release wakes the first in the queue, and it is the same on all masters.', 'With Fair, newcomers join the queue too.'],
-      start: 'latency=100ms&fair=1&seed=1&do=500-work-c1,500-work-c2,500-work-c3', speed: 0.5, until: served,
+      start: 'timeout=1s&latency=80ms&fair=1&seed=1&do=500-work-c1,500-work-c2,500-work-c3', speed: 0.5, until: served,
     },
     {
       title: 'One after the other',

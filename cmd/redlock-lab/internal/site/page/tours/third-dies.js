@@ -7,7 +7,7 @@ export const tour = {
     {
       title: 'Two are dead already',
       text: ['Client 1 holds the lock, and masters 1 and 2 are down. Three of five are left: just enough.', 'Kill master 3.'],
-      start: 'latency=100ms&ttl=8s&do=200-acquire-c1,1200-kill-m1,1200-kill-m2&until=1600', use: ['kill-m3'], until: after(400),
+      start: 'timeout=1s&latency=80ms&ttl=8s&do=200-acquire-c1,1200-kill-m1,1200-kill-m2&until=1600', use: ['kill-m3'], until: after(400),
     },
     {
       title: 'No way to extend',

@@ -7,7 +7,7 @@ export const tour = {
     {
       title: 'A majority is enough',
       text: ['Client 1 asks all five masters for the lock. Each of them votes on its own: they do not know each other.', 'With three votes of five, client 1 has the lock.'],
-      start: 'latency=100ms&ttl=20s&do=200-acquire-c1', speed: 0.3, until: holds(1),
+      start: 'timeout=1s&latency=80ms&ttl=20s&do=200-acquire-c1', speed: 0.3, until: holds(1),
     },
     {
       title: 'Kill two masters',
