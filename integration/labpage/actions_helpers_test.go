@@ -23,11 +23,17 @@ const shown = `window.shown = (selector) => {
 	return { element, menu, closed };
 }; true`
 
-// reveal waits for an element and returns it. It opens the menus around it, the outermost first.
+// reveal waits for an element and returns it. It closes other menus, by a click beside them, and opens
+// the menus around it, the outermost first.
 func (p *page) reveal(selector string) cdp.BackendNodeID {
 	p.t.Helper()
 	eval[bool](p, shown)
 	p.wait(`shown(%s).element`, selector)
+	const others = `[...document.querySelectorAll("details.more[open]")].some((menu) => !menu.contains(shown(%s).element))`
+	if eval[bool](p, others, selector) {
+		p.clickOn(p.node(`document.querySelector("h1")`))
+		p.wait("!"+others, selector)
+	}
 	for closed := eval[int](p, `shown(%s).closed`, selector); closed > 0; closed-- {
 		p.clickOn(p.node(script(`shown(%s).menu`, selector)))
 		p.wait(`shown(%s).closed < %s`, selector, closed)
