@@ -13,7 +13,7 @@ import { Log } from './log.js';
 import { Checked, Violation } from './oracle.js';
 import { Ideas, Nudge } from './nudge.js';
 import { Panel } from './panel.js';
-import { Player } from './player.js';
+import { Player, speeds } from './player.js';
 import { Scene } from './scene.js';
 import { Timeline } from './timeline.js';
 import { Guide, Tours } from './tours.js';
@@ -88,8 +88,8 @@ const page = {
   },
 
   setSpeed(speed) {
-    player.speed = speed;
-    player.realSpeed = speed;
+    player.speed = speeds.reduce((best, one) => (Math.abs(Math.log(one / speed)) < Math.abs(Math.log(best / speed)) ? one : best));
+    player.realSpeed = player.speed;
     page.changed();
   },
 

@@ -57,7 +57,7 @@ export function clientState(s) {
   if (s.paused) return `stands still (${s.state})`;
   switch (s.state) {
     case 'asking': return 'asks for the lock';
-    case 'waiting': return 'waits in the queue';
+    case 'waiting': return 'waits for the lock';
     case 'holding': return s.writing ? 'holds the lock and works' : 'holds the lock';
     case 'releasing': return 'releases the lock';
     case 'extending': return 'extends the lock';
