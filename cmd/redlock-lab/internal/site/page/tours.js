@@ -139,7 +139,7 @@ export function Tours({ guide }) {
     <div class="row">
       <button type="button" data-do="back" disabled=${guide.at === 0} onClick=${() => guide.back()}>Back</button>
       <button type="button" data-do="next" class=${guide.left.length === 0 && !waits ? 'primary' : ''} onClick=${() => guide.next()}>${last ? 'Finish' : 'Next'}</button>
-      <button type="button" data-do="leave" class="quiet" onClick=${() => guide.leave()}>Leave the tour</button>
+      ${!last && html`<button type="button" data-do="leave" class="quiet" onClick=${() => guide.leave()}>Leave the tour</button>`}
     </div>
   </section>`;
 }
