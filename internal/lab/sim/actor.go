@@ -54,7 +54,7 @@ func (a *actor) task(f func(c *client)) {
 	a.tasks.Go(func() { c.gate(); f(c) })
 }
 
-// says shows why the client does not do what it was told.
+// says shows the reason for which an action has no effect.
 func (a *actor) says(text string) {
 	a.st.w.show.client(a.number, func(c *scene.Client) { c.Last = text })
 }

@@ -35,7 +35,7 @@ const (
 // cover checks, directly in the servers, that a majority of nodes keeps the lock's key
 // until its Until if nobody touches it.
 func (w *world) cover(c *client, op int, l *redlock.Lock) {
-	if c.gone() {
+	if w.played || c.gone() {
 		return
 	}
 	until := c.until(l)

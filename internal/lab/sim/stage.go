@@ -41,7 +41,7 @@ type Stage struct {
 func NewStage(s scenario.Scenario, tell func(time.Duration, scene.Line)) *Stage {
 	st := &Stage{s: s, drawn: s.Drawn(), resume: make(chan []scenario.Action), paused: make(chan struct{}), over: make(chan struct{})}
 	st.w = newWorld(stagePlan(s))
-	st.w.slots = s.Slots
+	st.w.played, st.w.slots = true, s.Slots
 	st.w.show = newShow(st.w, tell)
 	st.judged = newJudge(st)
 	go func() {

@@ -148,6 +148,7 @@ type world struct {
 	clients []*client
 	former  []*client // whose processes were started again
 	show    *show     // nil: nobody watches
+	played  bool      // a person decides what fails, which may be beyond what Redlock promises
 	slots   int       // of the semaphore that a scenario has instead of the lock; 0: it has the lock
 	calmed  time.Duration
 	end     time.Duration
