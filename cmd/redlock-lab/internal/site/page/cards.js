@@ -30,7 +30,7 @@ export class Master extends Live {
         <${More} name=${`More for master ${n}`}>${more.map(([title, acts]) => html`<${Group} title=${title} acts=${acts} />`)}<//></header>
       <div class="keys">
         ${keys.map((key) => html`<div class="key" key=${`${key.key} ${key.client} ${key.op}`} style=${`--paint:var(--c${key.client})`}>
-          <p><${Who} client=${key.client} /> <span class="key-name">${key.client ? `client ${key.client}` : 'unknown'}</span>
+          <p><${Who} client=${key.client} /> <span class="key-name">${begin.mode === 'sim' ? `${key.key}: ` : ''}${key.client ? `client ${key.client}` : 'unknown'}</span>
             <${Countdown} text=${(at) => (key.until > at ? words.seconds(key.until - at) : 'expired')} /></p>
           <${Bar} until=${key.until} whole=${begin.ttl} /></div>`)}
         ${keys.length === 0 && html`<p class="nothing">no key</p>`}
@@ -74,7 +74,7 @@ export class Client extends Live {
         <//></header>
       <div class="keys">
         ${locks.map((lock) => html`<div class="key" key=${lock.op}>
-          <p title=${lock.token ? `token ${lock.token}` : ''}><span class="key-name">lock${lock.kept ? ', kept alive' : ''}</span> <${Countdown} text=${left(lock.until)} /></p>
+          <p title=${lock.token ? `token ${lock.token}` : ''}><span class="key-name">lock${begin.mode === 'sim' ? ` on ${lock.key}` : ''}${lock.kept ? ', kept alive' : ''}</span> <${Countdown} text=${left(lock.until)} /></p>
           <${Bar} until=${lock.until} whole=${begin.ttl} />
           <p class="lock-facts"><span class=${lock.context === 'alive' ? '' : 'odd'}>context ${lock.context}</span>
             ${lock.token ? html` <span>token <b>${words.token(lock.token)}</b></span>` : ''}</p></div>`)}

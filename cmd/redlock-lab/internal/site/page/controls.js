@@ -14,6 +14,7 @@ const icons = {
 export function Transport({ page }) {
   const { player } = page;
   const index = speeds.indexOf(player.speed);
+  const isOver = page.lab.isOver && player.at >= player.history.generated;
   const lags = player.isPlaying && player.realSpeed < player.speed * 0.8;
   return html`
     <div class="row">
@@ -27,7 +28,7 @@ export function Transport({ page }) {
       <input id="speed" type="range" min="0" max=${speeds.length - 1} step="1" value=${index} aria-valuetext=${`${words.speed(player.speed)} real time`}
         onInput=${(e) => page.setSpeed(speeds[Number(e.currentTarget.value)])} />
       <output for="speed">${words.speed(player.speed)}</output>
-      <span class="lag">${lags ? `really ${words.realSpeed(player.realSpeed)}` : ''}</span>
+      <span class="lag">${isOver ? 'The run ends here.' : lags ? `really ${words.realSpeed(player.realSpeed)}` : ''}</span>
     </div>
     <div class="row zoom">
       <button type="button" aria-label="Zoom out of the timeline" onClick=${() => page.timeline.zoomBy(2)}>−</button>

@@ -37,7 +37,7 @@ export class Lab {
       case 'acted': {
         const word = message.words;
         if (message.isDone) {
-          this.run.actions = this.run.actions.filter((action) => action.ms < message.at);
+          this.run.actions = this.run.actions.filter((action) => action.ms <= message.at);
           for (const one of word.split(',')) this.run.actions.push({ ms: message.at, word: one });
           this.tell('acted', { word, at: message.at });
         } else this.tell('error', history.errors[history.errors.length - 1]);
@@ -127,7 +127,8 @@ export class Lab {
     }
     const ticks = Math.ceil(at / ms / tick);
     const then = ticks * tick;
-    const actions = this.run.actions.filter((action) => action.ms < then);
+    // What happens at the very time of the playhead has been seen, and comes before the action.
+    const actions = this.run.actions.filter((action) => action.ms < then || (action.ms === then && then * ms <= at));
     for (const one of word.split(',')) actions.push({ ms: then, word: one });
     await this.begin({ ...this.run, actions }, then + tick, ticks);
     this.tell('acted', { word, at: then });

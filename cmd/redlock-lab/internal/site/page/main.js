@@ -13,8 +13,9 @@ import { Log } from './log.js';
 import { Checked, Violation } from './oracle.js';
 import { Ideas, Nudge } from './nudge.js';
 import { Panel } from './panel.js';
-import { Player } from './player.js';
+import { Player, speeds } from './player.js';
 import { Scene } from './scene.js';
+import { Signs } from './signs.js';
 import { Timeline } from './timeline.js';
 import { Guide, Tours } from './tours.js';
 import * as words from './words.js';
@@ -28,7 +29,7 @@ let isReady;
 const ready = new Promise((resolve) => { isReady = resolve; });
 let isBroken = false;
 
-const view = { violation: null, isLogOpen: false, isMinor: false, copied: '', notice: '' };
+const view = { violation: null, isLogOpen: false, isMinor: false, copied: '', notice: '', playsAtOnce: false };
 
 const page = {
   // open starts a run: a fragment or what parse makes of it. "play" is whether the playhead moves then.
@@ -39,6 +40,7 @@ const page = {
     player.reset();
     view.violation = null;
     view.notice = '';
+    view.playsAtOnce = play && run.mode === 'sim'; // while it is made
     await lab.begin({ mode: run.mode, sim: run.sim, settings: run.settings, actions: run.actions }, until + (until > 0 ? 2 : 0));
     if (!lab.history.begin && run !== fallback) {
       const why = lab.history.errors.join('\n');
@@ -47,8 +49,8 @@ const page = {
       page.changed();
       return;
     }
-    player.seek(until * ms);
-    if (play) player.play();
+    if (!player.isPlaying) player.seek(until * ms);
+    if (play && !view.violation) player.play();
     page.changed();
   },
 
@@ -88,13 +90,13 @@ const page = {
   },
 
   setSpeed(speed) {
-    player.speed = speed;
-    player.realSpeed = speed;
+    player.speed = speeds.reduce((best, one) => (Math.abs(Math.log(one / speed)) < Math.abs(Math.log(best / speed)) ? one : best));
+    player.realSpeed = player.speed;
     page.changed();
   },
 
   isStopped: () => view.violation !== null,
-  isBusy: () => guide.tour !== null || view.violation !== null || lab.coming !== null || lab.run.mode === 'sim',
+  isBusy: () => lab.run === null || guide.tour !== null || view.violation !== null || lab.coming !== null || lab.run.mode === 'sim',
   command() {
     if (lab.run.mode === 'sim') return lab.history.begin?.command || '';
     return `redlock-lab sim --exact --scenario '${lab.fragment(player.at)}'`;
@@ -181,6 +183,7 @@ function show() {
   hand.isDisabled = lab.run.mode === 'sim';
   scene.show(lab.history.begin, framed());
   timeline.show(lab.history.begin, () => lab.run.actions);
+  if (view.playsAtOnce) player.play();
   page.changed();
 }
 
@@ -220,6 +223,7 @@ function draw() {
   render(html`
     <${Resource} entity="resource" />
     <${Checked} history=${history} at=${player.at} fencing=${settings.fencing} slots=${settings.slots} />
+    <${Signs} />
     <${Panel} run=${run} change=${page.change} openSim=${(f) => page.open(f, true)} openScenario=${() => page.open(newcomer, true)} />
     <${Log} history=${history} at=${player.at} open=${view.isLogOpen} minor=${view.isMinor}
       toggle=${(open) => { if (open !== view.isLogOpen) { view.isLogOpen = open; page.changed(); } }}

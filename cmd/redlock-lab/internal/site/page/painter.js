@@ -3,7 +3,7 @@
 import { Sprites } from './sprites.js';
 
 const edge = 26; // pixels between the end of a link and the edge of the canvas when there are labels
-const reach = 9; // pixels from a link at which it is pointed at
+const reach = matchMedia('(pointer: coarse)').matches ? 18 : 9; // pixels from a link at which it is pointed at
 const glow = 300e6; // nanoseconds of real time for which a message that has arrived fades
 
 export class Painter {

@@ -65,7 +65,8 @@ export class Guide {
     this.isEntering = false;
     this.entered = page.player.at;
     page.setSpeed(step.speed || 1);
-    if (step.pause) page.player.pause();
+    // The clock stands still until the reader has done what the step asks for.
+    if (this.left.length > 0) page.player.pause();
     else if (!page.isStopped()) page.player.play();
     this.point(true);
     page.changed();
@@ -75,7 +76,7 @@ export class Guide {
   acted(word) {
     if (!this.step || !this.left.includes(word)) return;
     this.left = this.left.filter((control) => control !== word);
-    this.page.player.play();
+    if (this.left.length === 0) this.page.player.play();
     this.point();
     this.page.changed();
   }
@@ -133,12 +134,12 @@ export function Tours({ guide }) {
     <p class="faint">${tour.title}: step ${guide.at + 1} of ${tour.steps.length}</p>
     <h2 id="tour-title" tabindex="-1">${step.title}</h2>
     <div aria-live="polite">${step.text.map((text) => html`<p>${text}</p>`)}</div>
-    ${guide.left.length > 0 && html`<button type="button" class="primary" data-do="help" onClick=${() => guide.help()}>Do it for me</button>`}
+    ${guide.left.length > 0 && html`<p class="faint waits">The clock stands still until you do.</p><button type="button" class="primary" data-do="help" onClick=${() => guide.help()}>Do it for me</button>`}
     ${guide.left.length === 0 && waits && html`<p class="faint waits">Watch. The next step follows by itself.</p>`}
     <div class="row">
       <button type="button" data-do="back" disabled=${guide.at === 0} onClick=${() => guide.back()}>Back</button>
       <button type="button" data-do="next" class=${guide.left.length === 0 && !waits ? 'primary' : ''} onClick=${() => guide.next()}>${last ? 'Finish' : 'Next'}</button>
-      <button type="button" data-do="leave" class="quiet" onClick=${() => guide.leave()}>Leave the tour</button>
+      ${!last && html`<button type="button" data-do="leave" class="quiet" onClick=${() => guide.leave()}>Leave the tour</button>`}
     </div>
   </section>`;
 }

@@ -57,7 +57,7 @@ export function clientState(s) {
   if (s.paused) return `stands still (${s.state})`;
   switch (s.state) {
     case 'asking': return 'asks for the lock';
-    case 'waiting': return 'waits in the queue';
+    case 'waiting': return 'waits for the lock';
     case 'holding': return s.writing ? 'holds the lock and works' : 'holds the lock';
     case 'releasing': return 'releases the lock';
     case 'extending': return 'extends the lock';
@@ -79,21 +79,28 @@ export function now(history, at) {
   const { clients, nodes, quorum, slots } = history.begin;
   const says = [];
   const holders = [];
+  const byKey = new Map(); // key → clients that hold it
   const waiting = [];
   const asking = [];
   const still = [];
   for (let c = 1; c <= clients; c++) {
     const s = history.client(c, at);
     if (!s) continue;
-    if (holding(s, at).length > 0) holders.push(c);
+    const locks = holding(s, at);
+    if (locks.length > 0) holders.push(c);
+    for (const { key } of locks) byKey.set(key, [...(byKey.get(key) || []), c]);
     if (s.state === 'waiting') waiting.push(c);
     if (s.asking && s.state !== 'waiting') asking.push([c, s.asking]);
     if (s.paused || s.suspended) still.push(c);
   }
   if (slots > 0 && holders.length > 0) {
     says.push(`${capital(named('client', holders))} ${holders.length === 1 ? 'has' : 'have'} one of ${slots} slots${holders.length > 1 ? ' each' : ''}.`);
-  } else if (holders.length > 1) says.push(`${capital(named('client', holders))} believe that they hold the lock.`);
-  else if (holders.length === 1) {
+  } else if (holders.length > 1) {
+    const both = [...byKey.values()].find((clients) => clients.length > 1);
+    says.push(both
+      ? `${capital(named('client', both))} believe that they hold the lock.`
+      : `${capital(named('client', holders))} hold locks on different keys.`);
+  } else if (holders.length === 1) {
     const [c] = holders;
     says.push(still.includes(c)
       ? `Client ${c} holds the lock but stands still.`

@@ -142,8 +142,9 @@ const tasks = {
   act({ id, words }) {
     if (run?.id !== id || run.over) return;
     const at = run.ticks * tick;
+    const planned = due();
     run.actions = []; // a new action puts another future in the place of the planned one
-    const isDone = advance(words);
+    const isDone = advance(planned ? `${planned},${words}` : words);
     flush();
     post({ is: 'acted', id, at, words, isDone });
   },

@@ -7,22 +7,22 @@ export const tour = {
     {
       title: 'One holder',
       text: ['Client 1 asks for the lock. Five masters store its key in memory.'],
-      start: 'timeout=1s&latency=80ms&ttl=10s&fencing=1&do=200-acquire-c1', speed: 0.5, until: holds(1),
+      start: 'timeout=1s&latency=80ms&ttl=10s&fencing=1&do=200-acquire-c1', speed: 0.3, until: holds(1),
     },
     {
       title: 'Make three forget',
       text: ['Client 1 holds the lock for ten seconds. A master that restarts without its memory does not know that.', 'Let masters 1, 2 and 3 forget.'],
-      speed: 0.5, use: ['forget-m1', 'forget-m2', 'forget-m3'], until: after(300),
+      speed: 0.3, use: ['forget-m1', 'forget-m2', 'forget-m3'], until: after(300),
     },
     {
       title: 'Ask them again',
       text: ['Three masters are up and empty. Three votes are a majority.', 'Let client 2 try to get the lock.'],
-      speed: 0.5, use: ['try-c2'], until: violated,
+      speed: 0.3, use: ['try-c2'], until: violated,
     },
     {
       title: 'Two holders',
       text: ['Both clients have a majority, and both believe that they hold the lock. The run stops here and says which rule is broken.', 'Press “Try again with RestartGuard”: it replays what you did, with the guard.'],
-      pause: true, use: ['[data-do="again"]'], until: happened('denied', 2, 'ever'),
+      use: ['[data-do="again"]'], until: happened('denied', 2, 'ever'),
     },
     {
       title: 'Refused this time',

@@ -7,7 +7,7 @@ export const tour = {
     {
       title: 'A lock with a number',
       text: ['Client 1 asks for the lock. With Fencing each lock has a token, a number that grows from lock to lock.', 'The protected resource remembers the highest token that it has seen.'],
-      start: 'timeout=1s&latency=80ms&ttl=3s&fencing=1&do=200-acquire-c1', speed: 0.5, until: holds(1),
+      start: 'timeout=1s&latency=80ms&ttl=3s&fencing=1&do=200-acquire-c1', speed: 0.3, until: holds(1),
     },
     {
       title: 'Stop it in the middle',
