@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds each wait. Nothing that works takes as long, also on a loaded machine.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // look is how a page is shown.
 type look struct {
