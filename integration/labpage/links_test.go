@@ -45,16 +45,19 @@ func TestLinkHasTheSettings(t *testing.T) {
 	}
 }
 
-// number reads a positive number from the environment.
-func number(t *testing.T, name string, otherwise int) int {
+// fromEnvironment reads numbers from a variable, if it is set.
+func fromEnvironment(t *testing.T, name, form string, numbers ...*int) {
 	t.Helper()
 	text := os.Getenv(name)
 	if text == "" {
-		return otherwise
+		return
 	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, name)
-	return n
+	into := make([]any, len(numbers))
+	for i := range numbers {
+		into[i] = numbers[i]
+	}
+	_, err := fmt.Sscanf(text, form, into...)
+	require.NoError(t, err, "%s is %q", name, text)
 }
 
 // A seed of the fault lab makes the same history in the browser, each time, and outside of it. Without
@@ -65,9 +68,11 @@ func TestSeedsMakeTheSameHistories(t *testing.T) {
 	if os.Getenv("LABPAGE_SEEDS") != "" {
 		query, flags = "", nil
 	}
-	seeds, runs := number(t, "LABPAGE_SEEDS", 3), number(t, "LABPAGE_RUNS", 2)
+	from, to, runs := 1, 3, 2
+	fromEnvironment(t, "LABPAGE_SEEDS", "%d-%d", &from, &to)
+	fromEnvironment(t, "LABPAGE_RUNS", "%d", &runs)
 	same := 0
-	for seed := 1; seed <= seeds; seed++ {
+	for seed := from; seed <= to; seed++ {
 		text := strconv.Itoa(seed)
 		want := fingerprint(t, append(flags, "--seed", text)...)
 		for range runs {
@@ -77,5 +82,5 @@ func TestSeedsMakeTheSameHistories(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d seeds, %d runs each in the browser: %d of %d fingerprints are those of exact runs outside of it", seeds, runs, same, seeds*runs)
+	t.Logf("seeds %d-%d, %d runs each in the browser: %d of %d fingerprints are those of exact runs outside of it", from, to, runs, same, (to-from+1)*runs)
 }
