@@ -221,7 +221,7 @@ function draw() {
     ${view.violation && html`<${Violation} violation=${view.violation} settings=${run.settings} forgot=${forgot()} isSim=${isSim} again=${page.again} goOn=${page.goOn} />`}`, $('oracle'));
   render(html`<${Tours} guide=${guide} />`, $('guide'));
   render(html`
-    <${Resource} entity="resource" />
+    ${(!isSim || history.all('resource').length > 0) && html`<${Resource} entity="resource" />`}
     <${Checked} history=${history} at=${player.at} fencing=${settings.fencing} slots=${settings.slots} />
     <${Signs} />
     <${Panel} run=${run} change=${page.change} openSim=${(f) => page.open(f, true)} openScenario=${() => page.open(newcomer, true)} />
@@ -320,6 +320,12 @@ document.addEventListener('keydown', (event) => {
   if (event.key !== ' ' || event.target.closest('button, input, summary, textarea, select, a')) return;
   event.preventDefault();
   page.toggle();
+});
+
+// The fragment is the address of the run, so the link to the stage moves the focus by hand.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  $('stage').focus();
 });
 
 addEventListener('hashchange', () => {
