@@ -29,7 +29,7 @@ let isReady;
 const ready = new Promise((resolve) => { isReady = resolve; });
 let isBroken = false;
 
-const view = { violation: null, isLogOpen: false, isMinor: false, copied: '', notice: '', playsAtOnce: false };
+const view = { violation: null, isLogOpen: false, isMinor: false, copied: '', notice: '', retry: null, playsAtOnce: false };
 
 const page = {
   // open starts a run: a fragment or what parse makes of it. "play" is whether the playhead moves then.
@@ -39,6 +39,7 @@ const page = {
     const fallback = lab.history.begin ? lab.run : parse(newcomer);
     player.reset();
     view.violation = null;
+    view.retry = null;
     view.notice = '';
     view.playsAtOnce = play && run.mode === 'sim'; // while it is made
     await lab.begin({ mode: run.mode, sim: run.sim, settings: run.settings, actions: run.actions }, until + (until > 0 ? 2 : 0));
@@ -60,6 +61,7 @@ const page = {
     const at = await lab.act(word, player.at, player.speed);
     if (at === null) return;
     if (view.violation && view.violation.at > at * ms) view.violation = null;
+    view.retry = null;
     // A reader who acts while the run stands still sees what came of it.
     if (paused && !player.isPlaying) player.seek((at + 2) * ms);
     for (const one of word.split(',')) guide.acted(one);
@@ -73,9 +75,11 @@ const page = {
   },
 
   // again replays the same actions with other settings, from the start to where the playhead was and on.
-  again(settings) {
+  async again({ name, settings }) {
     const { run } = lab;
-    page.open({ ...run, settings: { ...run.settings, ...settings }, until: null }, true);
+    const { at } = view.violation;
+    await page.open({ ...run, settings: { ...run.settings, ...settings }, until: null }, true);
+    view.retry = { name, at };
   },
 
   goOn() {
@@ -218,6 +222,8 @@ function draw() {
   const { begin: settings } = history;
   render(html`${notice()}
     ${isSim && html`<p class="notice quiet-notice">A seed of the fault lab: it has drawn all actions, so the buttons are off. You can play, step and scrub.</p>`}
+    ${view.retry && player.at > view.retry.at + 5e8 && history.violations.length === 0
+      && html`<p class="notice quiet-notice">The same actions again, now with ${view.retry.name}: no rule was broken.</p>`}
     ${view.violation && html`<${Violation} violation=${view.violation} settings=${run.settings} forgot=${forgot()} isSim=${isSim} again=${page.again} goOn=${page.goOn} />`}`, $('oracle'));
   render(html`<${Tours} guide=${guide} />`, $('guide'));
   render(html`

@@ -70,8 +70,8 @@ export function masterState(s) {
   return s.up ? 'hangs' : 'down';
 }
 
-// holding returns a client's locks that are valid at a time.
-export const holding = (s, at) => (s && s.locks ? s.locks.filter((lock) => lock.until > at) : []);
+// holding returns the locks that a client believes in at a time.
+export const holding = (s, at) => (s && s.locks ? s.locks.filter((lock) => lock.until > at && lock.context === 'alive') : []);
 
 // now says in a sentence or two what happens at a time.
 export function now(history, at) {
