@@ -4,6 +4,7 @@ import { html, render } from './vendor/htm-preact.js';
 import { hand } from './actions.js';
 import { ms, newcomer, parse } from './address.js';
 import { Resource } from './cards.js';
+import { copy } from './clipboard.js';
 import { Tools, Transport } from './controls.js';
 import { install } from './hooks.js';
 import { Lab } from './lab.js';
@@ -16,6 +17,7 @@ import { Panel } from './panel.js';
 import { Player, speeds } from './player.js';
 import { Scene } from './scene.js';
 import { Signs } from './signs.js';
+import * as theme from './theme.js';
 import { Timeline } from './timeline.js';
 import { Guide, Tours } from './tours.js';
 import * as words from './words.js';
@@ -107,24 +109,14 @@ const page = {
   },
 
   async copy(what, text) {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      const area = document.createElement('textarea');
-      area.value = text;
-      body.append(area);
-      area.select();
-      document.execCommand('copy');
-      area.remove();
-    }
+    await copy(text);
     view.copied = what;
     page.changed();
     setTimeout(() => { view.copied = ''; page.changed(); }, 1600);
   },
 
-  theme(theme) {
-    document.documentElement.dataset.theme = theme;
-    try { localStorage.setItem('theme', theme); } catch { /* private windows have none */ }
+  theme() {
+    theme.toggle();
     restyle();
   },
 
@@ -316,11 +308,7 @@ function restyle() {
   page.changed();
 }
 
-try {
-  const theme = localStorage.getItem('theme');
-  if (theme) document.documentElement.dataset.theme = theme;
-} catch { /* private windows have none */ }
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
+theme.start(restyle);
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== ' ' || event.target.closest('button, input, summary, textarea, select, a')) return;

@@ -7,7 +7,7 @@ import * as words from './words.js';
 
 const shownAt1 = 15e9; // nanoseconds that the timeline shows at real time
 const ahead = 0.86; // where the playhead stays when the timeline follows it
-const every = 45; // milliseconds between two drawings while it plays
+const every = 60; // milliseconds between two drawings while it plays
 
 export class Timeline {
   constructor(root, player) {
