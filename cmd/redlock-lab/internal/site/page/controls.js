@@ -2,6 +2,7 @@
 
 import { html } from './vendor/htm-preact.js';
 import { speeds } from './player.js';
+import { isDark } from './theme.js';
 import * as words from './words.js';
 
 const icons = {
@@ -39,10 +40,9 @@ export function Transport({ page }) {
 
 export function Tools({ page, copied }) {
   const button = (what, label, text) => html`<button type="button" class="quiet" data-do=${what} onClick=${() => page.copy(what, text())}>${copied === what ? 'Copied' : label}</button>`;
-  const theme = document.documentElement.dataset.theme;
-  const dark = theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+  const dark = isDark();
   return html`
     ${button('copy-link', 'Copy link', () => location.href)}
     ${button('copy-command', 'Copy as command', () => page.command())}
-    <button type="button" class="quiet" data-do="theme" onClick=${() => page.theme(dark ? 'light' : 'dark')}>${dark ? 'Light' : 'Dark'}</button>`;
+    <button type="button" class="quiet" data-do="theme" onClick=${() => page.theme()}>${dark ? 'Light' : 'Dark'}</button>`;
 }

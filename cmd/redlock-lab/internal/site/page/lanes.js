@@ -122,7 +122,7 @@ export class Lanes {
     const paint = this.value(`--c${n}`);
     const grey = this.value('--still');
     between(view.history.all(`client ${n}`), view.from, view.to, view.pixel, view.end, (s, from, until) => {
-      const lock = (s.locks || []).reduce((last, l) => Math.max(last, l.until), 0);
+      const lock = (s.locks || []).reduce((last, l) => (l.context === 'alive' ? Math.max(last, l.until) : last), 0);
       if (s.state === 'dead') this.box(view, y, from, until, this.value('--line'), 0.16);
       else if (s.state === 'waiting' || s.state === 'asking') this.box(view, y, from, until, this.hatched(n), 0.5);
       if (lock > from) this.box(view, y, from, Math.min(until, lock), paint);

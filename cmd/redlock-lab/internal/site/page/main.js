@@ -4,6 +4,7 @@ import { html, render } from './vendor/htm-preact.js';
 import { hand } from './actions.js';
 import { ms, newcomer, parse } from './address.js';
 import { Resource } from './cards.js';
+import { copy } from './clipboard.js';
 import { Tools, Transport } from './controls.js';
 import { install } from './hooks.js';
 import { Lab } from './lab.js';
@@ -16,6 +17,7 @@ import { Panel } from './panel.js';
 import { Player, speeds } from './player.js';
 import { Scene } from './scene.js';
 import { Signs } from './signs.js';
+import * as theme from './theme.js';
 import { Timeline } from './timeline.js';
 import { Guide, Tours } from './tours.js';
 import * as words from './words.js';
@@ -29,7 +31,7 @@ let isReady;
 const ready = new Promise((resolve) => { isReady = resolve; });
 let isBroken = false;
 
-const view = { violation: null, isLogOpen: false, isMinor: false, copied: '', notice: '', playsAtOnce: false };
+const view = { violation: null, isLogOpen: false, isMinor: false, copied: '', notice: '', retry: null, playsAtOnce: false };
 
 const page = {
   // open starts a run: a fragment or what parse makes of it. "play" is whether the playhead moves then.
@@ -39,6 +41,7 @@ const page = {
     const fallback = lab.history.begin ? lab.run : parse(newcomer);
     player.reset();
     view.violation = null;
+    view.retry = null;
     view.notice = '';
     view.playsAtOnce = play && run.mode === 'sim'; // while it is made
     await lab.begin({ mode: run.mode, sim: run.sim, settings: run.settings, actions: run.actions }, until + (until > 0 ? 2 : 0));
@@ -60,6 +63,7 @@ const page = {
     const at = await lab.act(word, player.at, player.speed);
     if (at === null) return;
     if (view.violation && view.violation.at > at * ms) view.violation = null;
+    view.retry = null;
     // A reader who acts while the run stands still sees what came of it.
     if (paused && !player.isPlaying) player.seek((at + 2) * ms);
     for (const one of word.split(',')) guide.acted(one);
@@ -73,9 +77,11 @@ const page = {
   },
 
   // again replays the same actions with other settings, from the start to where the playhead was and on.
-  again(settings) {
+  async again({ name, settings }) {
     const { run } = lab;
-    page.open({ ...run, settings: { ...run.settings, ...settings }, until: null }, true);
+    const { at } = view.violation;
+    await page.open({ ...run, settings: { ...run.settings, ...settings }, until: null }, true);
+    view.retry = { name, at };
   },
 
   goOn() {
@@ -103,24 +109,14 @@ const page = {
   },
 
   async copy(what, text) {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      const area = document.createElement('textarea');
-      area.value = text;
-      body.append(area);
-      area.select();
-      document.execCommand('copy');
-      area.remove();
-    }
+    await copy(text);
     view.copied = what;
     page.changed();
     setTimeout(() => { view.copied = ''; page.changed(); }, 1600);
   },
 
-  theme(theme) {
-    document.documentElement.dataset.theme = theme;
-    try { localStorage.setItem('theme', theme); } catch { /* private windows have none */ }
+  theme() {
+    theme.toggle();
     restyle();
   },
 
@@ -218,10 +214,12 @@ function draw() {
   const { begin: settings } = history;
   render(html`${notice()}
     ${isSim && html`<p class="notice quiet-notice">A seed of the fault lab: it has drawn all actions, so the buttons are off. You can play, step and scrub.</p>`}
+    ${view.retry && player.at > view.retry.at + 5e8 && history.violations.length === 0
+      && html`<p class="notice quiet-notice">The same actions again, now with ${view.retry.name}: no rule was broken.</p>`}
     ${view.violation && html`<${Violation} violation=${view.violation} settings=${run.settings} forgot=${forgot()} isSim=${isSim} again=${page.again} goOn=${page.goOn} />`}`, $('oracle'));
   render(html`<${Tours} guide=${guide} />`, $('guide'));
   render(html`
-    <${Resource} entity="resource" />
+    ${(!isSim || history.all('resource').length > 0) && html`<${Resource} entity="resource" />`}
     <${Checked} history=${history} at=${player.at} fencing=${settings.fencing} slots=${settings.slots} />
     <${Signs} />
     <${Panel} run=${run} change=${page.change} openSim=${(f) => page.open(f, true)} openScenario=${() => page.open(newcomer, true)} />
@@ -310,16 +308,18 @@ function restyle() {
   page.changed();
 }
 
-try {
-  const theme = localStorage.getItem('theme');
-  if (theme) document.documentElement.dataset.theme = theme;
-} catch { /* private windows have none */ }
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
+theme.start(restyle);
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== ' ' || event.target.closest('button, input, summary, textarea, select, a')) return;
   event.preventDefault();
   page.toggle();
+});
+
+// The fragment is the address of the run, so the link to the stage moves the focus by hand.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  $('stage').focus();
 });
 
 addEventListener('hashchange', () => {

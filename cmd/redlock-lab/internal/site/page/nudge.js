@@ -107,5 +107,6 @@ export function Ideas({ nudge, history, at }) {
   return html`<p class="ideas"><span>Try this:</span>
     ${up && html`<button type="button" data-do="kill-one" onClick=${() => page.perform(`kill-m${up}`)}>Kill a master</button>`}
     <button type="button" data-do="forget-majority" aria-pressed=${nudge.isForgetting} onClick=${() => { nudge.isForgetting = !nudge.isForgetting; page.player.play(); page.changed(); }}>
-      ${nudge.isForgetting ? 'Waiting for a holder …' : `Make ${history.begin.quorum} of them forget`}</button></p>`;
+      ${nudge.isForgetting ? 'Waiting for a holder …' : `Make ${history.begin.quorum} of them forget`}</button>
+    <button type="button" class="only-stacked" data-do="tours" onClick=${() => document.getElementById('guide').scrollIntoView()}>Take a tour</button></p>`;
 }

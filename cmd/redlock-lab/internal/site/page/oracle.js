@@ -14,9 +14,9 @@ const titles = {
 
 // remedy returns what would have prevented a violation, as settings to try again with.
 function remedy(violation, settings, forgot) {
-  if (Number(settings.slots || 0) > 0) return { label: 'Try again with the lock', settings: { slots: '0' } };
-  if (violation.rule === 'stale write' && !settings.fencing) return { label: 'Try again with Fencing', settings: { fencing: '1' } };
-  if (violation.rule !== 'stale write' && forgot && !settings.guard) return { label: 'Try again with RestartGuard', settings: { guard: '1' } };
+  if (Number(settings.slots || 0) > 0) return { name: 'the lock', settings: { slots: '0' } };
+  if (violation.rule === 'stale write' && !settings.fencing) return { name: 'Fencing', settings: { fencing: '1' } };
+  if (violation.rule !== 'stale write' && forgot && !settings.guard) return { name: 'RestartGuard', settings: { guard: '1' } };
   return null;
 }
 
@@ -35,7 +35,7 @@ export function Violation({ violation, settings, forgot, isSim, again, goOn }) {
       <p class="exact">${violation.text}</p>
     </div>
     <div class="choices">
-      ${fix && html`<button type="button" class="primary" data-do="again" onClick=${() => again(fix.settings)}>${fix.label}</button>`}
+      ${fix && html`<button type="button" class="primary" data-do="again" onClick=${() => again(fix)}>Try again with ${fix.name}</button>`}
       <button type="button" data-do="go-on" onClick=${goOn}>Go on</button>
     </div>
   </section>`;

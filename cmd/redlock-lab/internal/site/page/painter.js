@@ -19,7 +19,7 @@ export class Painter {
 
   theme() {
     this.sprites = new Sprites();
-    this.drawn = '';
+    this.drawn = this.shown = '';
   }
 
   measure(width, height, masters, clients) {
@@ -30,6 +30,7 @@ export class Painter {
       canvas.getContext('2d').setTransform(scale, 0, 0, scale, 0, 0);
     }
     Object.assign(this, { width, height, masters, clients, drawn: '' });
+    this.measured = (this.measured || 0) + 1;
     this.top = masters.labels ? edge : 0;
     this.bottom = height - (clients.labels ? edge : 0);
   }
@@ -45,8 +46,12 @@ export class Painter {
 
   draw(history, at, speed, calm) {
     this.drawLinks(history, at);
+    const shown = `${at} ${speed} ${history.lines} ${this.measured}`;
+    if (shown === this.shown) return;
+    this.shown = shown;
     const { dots, width, height } = this;
-    dots.clearRect(0, 0, width, height);
+    if (!this.isEmpty) dots.clearRect(0, 0, width, height);
+    this.isEmpty = true;
     const after = Math.min(glow * speed, 1e9);
     history.messages.each(at, after, (message, way, ago, held) => {
       if (ago >= 0 && message.what === 'info') return;
@@ -59,6 +64,7 @@ export class Painter {
       const y = Math.min(height - 9, Math.max(9, y0 + (y1 - y0) * place));
       const alpha = ago < 0 ? (message.lost && way > 0.5 ? 1 - way : 1) : Math.max(0, 1 - ago / after) * (message.request ? 0.35 : 0.9);
       if (alpha <= 0.02) return;
+      this.isEmpty = false;
       dots.globalAlpha = alpha;
       this.sprites.put(dots, message, x, y);
     });

@@ -7,7 +7,7 @@ import * as words from './words.js';
 
 const shownAt1 = 15e9; // nanoseconds that the timeline shows at real time
 const ahead = 0.86; // where the playhead stays when the timeline follows it
-const every = 45; // milliseconds between two drawings while it plays
+const every = 60; // milliseconds between two drawings while it plays
 
 export class Timeline {
   constructor(root, player) {
@@ -17,6 +17,7 @@ export class Timeline {
     this.head = root.querySelector('.head');
     this.from = 0;
     this.span = shownAt1;
+    this.shown = { from: 0, span: shownAt1 }; // what is drawn
     this.zoom = 1;
     this.isAll = false;
     this.drawn = '';
@@ -67,17 +68,22 @@ export class Timeline {
       else if (at > this.from + this.span * ahead) this.from = at - this.span * ahead;
       else if (at < this.from + this.span * 0.02) this.from = Math.max(0, at - this.span * 0.4);
     }
+    this.draw(history, at, real);
     const inner = this.width - lanes.left - lanes.right;
-    const x = lanes.left + ((at - this.from) / this.span) * inner;
+    const x = lanes.left + ((at - this.shown.from) / this.shown.span) * inner;
     this.head.style.transform = `translateX(${Math.max(0, x).toFixed(1)}px)`;
+    this.tell(history, at, real);
+  }
+
+  draw(history, at, real) {
     if (real - this.last < every) return;
     const drawn = `${this.from} ${this.span} ${history.generated} ${history.lines} ${this.player.isPlaying ? 0 : at} ${this.width}`;
     if (drawn !== this.drawn) {
       this.last = real;
       this.drawn = drawn;
-      lanes.draw(history, this.from, this.span, at);
+      this.shown = { from: this.from, span: this.span };
+      this.lanes.draw(history, this.from, this.span, at);
     }
-    this.tell(history, at, real);
   }
 
   // tell keeps what a screen reader hears of the slider, once a second.

@@ -110,12 +110,20 @@ function host(write) {
 // load fetches and compiles the module. It returns a function that makes instances.
 export async function load(url, progress) {
   progress('Loading the simulation');
+  const late = setTimeout(() => progress('Loading the simulation. It is compiled when it is first needed, which takes about a minute.'), 4000);
   const response = await fetch(url);
+  clearTimeout(late);
   if (!response.ok) throw new Error((await response.text()).trim() || `cannot load ${url}: status ${response.status}`);
   progress('Compiling the simulation');
-  const stream = response.body.pipeThrough(new DecompressionStream('gzip'));
-  const module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
+  const module = await WebAssembly.compile(await unpacked(await response.arrayBuffer()));
   return () => instance(module);
+}
+
+// unpacked decompresses bytes, unless the server's headers have made the browser do it.
+async function unpacked(bytes) {
+  const [first, second] = new Uint8Array(bytes, 0, 2);
+  if (first !== 0x1f || second !== 0x8b) return bytes;
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
 }
 
 // instance makes one: text is called with what the module writes, in pieces, and complaint with diagnostics.

@@ -70,8 +70,8 @@ export function masterState(s) {
   return s.up ? 'hangs' : 'down';
 }
 
-// holding returns a client's locks that are valid at a time.
-export const holding = (s, at) => (s && s.locks ? s.locks.filter((lock) => lock.until > at) : []);
+// holding returns the locks that a client believes in at a time.
+export const holding = (s, at) => (s && s.locks ? s.locks.filter((lock) => lock.until > at && lock.context === 'alive') : []);
 
 // now says in a sentence or two what happens at a time.
 export function now(history, at) {
@@ -109,8 +109,8 @@ export function now(history, at) {
   const other = asking.filter(([c]) => !holders.includes(c));
   if (other.length > 0) {
     const [c, ask] = other.sort((a, b) => b[1].granted - a[1].granted)[0];
-    const more = other.length > 1 ? `, beside ${named('client', other.slice(1).map(([d]) => d))}` : '';
-    says.push(`Client ${c} has ${ask.granted} of ${nodes} votes and needs ${ask.need}${more}.`);
+    const votes = `lient ${c} has ${ask.granted} of ${nodes} votes and needs ${ask.need}.`;
+    says.push(other.length > 1 ? `${capital(named('client', other.map(([d]) => d).sort()))} ask: c${votes}` : `C${votes}`);
   } else if (holders.length === 0 && waiting.length > 0) {
     says.push(`${capital(named('client', waiting))} ${waiting.length === 1 ? 'waits' : 'wait'}.`);
   }

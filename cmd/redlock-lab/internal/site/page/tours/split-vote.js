@@ -18,7 +18,7 @@ export const tour = {
     },
     {
       title: 'Now with a queue',
-      text: ['This time the clients wait, and each master keeps a queue. A release wakes the first in the queue, and it is the same on all masters.', 'With Fair, newcomers join the queue too.'],
+      text: ['This time the clients wait, and each master keeps a queue. A release wakes the client with the lowest ticket, and tickets are the same on all masters.', 'With Fair, newcomers join the queue too.'],
       start: 'timeout=1s&latency=80ms&fair=1&seed=1&do=500-work-c1,500-work-c2,500-work-c3', speed: 1, until: served,
     },
     {
