@@ -5,6 +5,7 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,16 +24,16 @@ const shown = `window.shown = (selector) => {
 	return { element, menu, closed };
 }; true`
 
-// reveal waits for an element and returns it. It closes other menus, by a click beside them, and opens
-// the menus around it, the outermost first.
+// reveal waits for an element and returns it. It closes other menus by the Escape key, and opens the menus
+// around it, the outermost first.
 func (p *page) reveal(selector string) cdp.BackendNodeID {
 	p.t.Helper()
 	eval[bool](p, shown)
 	p.wait(`shown(%s).element`, selector)
-	const others = `[...document.querySelectorAll("details.more[open]")].some((menu) => !menu.contains(shown(%s).element))`
-	if eval[bool](p, others, selector) {
-		p.clickOn(p.node(`document.querySelector("h1")`))
-		p.wait("!"+others, selector)
+	const other = `[...document.querySelectorAll("details.more[open]")].find((menu) => !menu.contains(shown(%s).element))`
+	for eval[bool](p, "!!"+other, selector) {
+		eval[bool](p, other+`.querySelector("summary").focus(), true`, selector)
+		require.NoError(p.t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.Escape)))
 	}
 	for closed := eval[int](p, `shown(%s).closed`, selector); closed > 0; closed-- {
 		p.clickOn(p.node(script(`shown(%s).menu`, selector)))

@@ -28,6 +28,7 @@ type look struct {
 	width   int64
 	height  int64
 	dark    bool
+	phone   bool // scrollbars take no room
 	reduced bool // motion
 	large   bool // text, at 200 %
 }
@@ -99,7 +100,7 @@ func (p *page) show(as look) {
 	if as.reduced {
 		motion = "reduce"
 	}
-	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: as.width, Height: as.height, DeviceScaleFactor: 1, Mobile: false})
+	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: as.width, Height: as.height, DeviceScaleFactor: 1, Mobile: as.phone})
 	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		feature("prefers-color-scheme", scheme), feature("prefers-reduced-motion", motion),
 	}})

@@ -10,7 +10,7 @@ import (
 )
 
 // narrow is the look of a phone.
-var narrow = look{name: "narrow", width: 390, height: 844}
+var narrow = look{name: "narrow", width: 390, height: 844, phone: true}
 
 // A reader takes each tour to its end, using the controls that it points at and nothing else.
 func TestEachTourToItsEnd(t *testing.T) {
