@@ -43,18 +43,26 @@ func (p *page) click(role, name string) {
 	p.clickOn(p.control(role, name))
 }
 
-// clickOn clicks a node with the mouse, in its middle. It fails if another element covers it.
+// clickOn clicks a node with the mouse, in its middle. It scrolls as a reader does who wants to see the node,
+// and fails if another element covers it all the same.
 func (p *page) clickOn(node cdp.BackendNodeID) {
 	p.t.Helper()
-	name := callOn[string](p, node, `function() { return this.outerHTML.slice(0, 200) }`)
-	call(p, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
-	quads := call(p, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node}).Quads
-	require.NotEmpty(p.t, quads, "not shown: %s", name)
-	q := quads[0]
-	x, y := (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
-	covered := callOn[bool](p, node, `function(x, y) { const top = document.elementFromPoint(x, y); return !(this === top || this.contains(top) || top?.contains(this)) }`, x, y)
-	require.False(p.t, covered, "covered: %s", name)
-	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(x, y)))
+	at := callOn[struct {
+		Name    string
+		Covered bool
+		X, Y    float64
+	}](p, node, `function() {
+		const look = () => {
+			const box = this.getBoundingClientRect();
+			const [X, Y] = [box.x + box.width / 2, box.y + box.height / 2];
+			const top = document.elementFromPoint(X, Y);
+			return { Name: this.outerHTML.slice(0, 200), Covered: !this.contains(top), X, Y };
+		};
+		if (look().Covered) this.scrollIntoView({ block: "center", behavior: "instant" });
+		return look();
+	}`)
+	require.False(p.t, at.Covered, "covered: %s", at.Name)
+	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
 }
 
 // press moves the focus to a control and presses keys.
