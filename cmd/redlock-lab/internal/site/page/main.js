@@ -77,9 +77,8 @@ const page = {
   },
 
   // again replays the same actions with other settings, from the start to where the playhead was and on.
-  async again({ name, settings }) {
+  async again({ name, settings }, { at }) {
     const { run } = lab;
-    const { at } = view.violation;
     await page.open({ ...run, settings: { ...run.settings, ...settings }, until: null }, true);
     view.retry = { name, at };
   },

@@ -35,7 +35,7 @@ export function Violation({ violation, settings, forgot, isSim, again, goOn }) {
       <p class="exact">${violation.text}</p>
     </div>
     <div class="choices">
-      ${fix && html`<button type="button" class="primary" data-do="again" onClick=${() => again(fix)}>Try again with ${fix.name}</button>`}
+      ${fix && html`<button type="button" class="primary" data-do="again" onClick=${() => again(fix, violation)}>Try again with ${fix.name}</button>`}
       <button type="button" data-do="go-on" onClick=${goOn}>Go on</button>
     </div>
   </section>`;

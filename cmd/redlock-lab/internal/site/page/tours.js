@@ -76,7 +76,8 @@ export class Guide {
   acted(word) {
     if (!this.step || !this.left.includes(word)) return;
     this.left = this.left.filter((control) => control !== word);
-    if (this.left.length === 0) this.page.player.play();
+    // A button of the page does what it says; an action needs time to have an effect.
+    if (this.left.length === 0 && !word.startsWith('[')) this.page.player.play();
     this.point();
     this.page.changed();
   }
