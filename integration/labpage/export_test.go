@@ -34,13 +34,28 @@ func TestExportedSite(t *testing.T) {
 
 	link := busy + "&until=1500"
 	want := fingerprint(t, "--scenario", link)
-	server := httptest.NewServer(http.FileServer(http.Dir(root)))
-	defer server.Close()
-	p := open(t, server.URL+"/any/path/", link, wide)
-	p.ready()
-	p.wait(`document.body.dataset.state === "paused" && window.lab.time() >= 1500`)
-	assert.Equal(t, want, eval[string](p, `window.lab.fingerprint()`))
-	p.never("loaded from elsewhere", `performance.getEntriesByType("resource").map((e) => e.name).filter((name) => !name.startsWith(location.origin + "/any/path/"))`)
+	files := http.FileServer(http.Dir(root))
+	for name, handler := range map[string]http.Handler{
+		"a plain server": files,
+		// Some servers take the end of the name for an encoding, which browsers undo.
+		"a server that declares the encoding": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, ".wasm.gz") {
+				w.Header().Set("Content-Encoding", "gzip")
+				w.Header().Set("Content-Type", "application/wasm")
+			}
+			files.ServeHTTP(w, r)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(handler)
+			defer server.Close()
+			p := open(t, server.URL+"/any/path/", link, wide)
+			p.ready()
+			p.wait(`document.body.dataset.state === "paused" && window.lab.time() >= 1500`)
+			assert.Equal(t, want, eval[string](p, `window.lab.fingerprint()`))
+			p.never("loaded from elsewhere", `performance.getEntriesByType("resource").map((e) => e.name).filter((name) => !name.startsWith(location.origin + "/any/path/"))`)
+		})
+	}
 }
 
 // compressed returns the size of a file as gzip makes it.
