@@ -19,8 +19,9 @@ export function masterActs(n, s) {
   const main = [
     up ? [`kill-${m}`, 'Kill', `Kill master ${n}`] : [`restart-${m}`, 'Restart', `Restart master ${n} with its memory`],
     [`forget-${m}`, 'Forget', `Forget: restart master ${n} without memory`],
-    hung ? [`resume-${m}`, 'Resume', `Resume master ${n}`] : [`hang-${m}`, 'Hang', `Hang master ${n}`, !up],
   ];
+  if (hung) main.push([`resume-${m}`, 'Resume', `Resume master ${n}`]);
+  else if (up) main.push([`hang-${m}`, 'Hang', `Hang master ${n}`]);
   const more = [
     ['Clock', [
       [`ahead-${m}-3000`, '3 s ahead', `Clock of master ${n} 3 s ahead`],

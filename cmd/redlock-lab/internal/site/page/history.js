@@ -27,7 +27,7 @@ export class History {
     this.over = null;
     this.generated = 0; // nanoseconds up to which lines are complete
     this.lines = 0;
-    this.messages = new Messages((client, node, at) => this.link(client, node, at));
+    this.messages = new Messages((message, at) => this.stop(message, at));
   }
 
   // read adds whole lines.
@@ -93,6 +93,15 @@ export class History {
 
   link(client, node, at) {
     return this.state(`link ${client} ${node}`, at);
+  }
+
+  // stop returns what stops a message that is due at a time; see Messages.
+  stop({ client, node, request }, at) {
+    const link = this.link(client, node, at);
+    if (link && (request ? link.ask : link.answer)) return 'cut';
+    if (request) return this.master(node, at)?.hung ? 'deaf' : '';
+    const receiver = this.client(client, at);
+    return receiver && (receiver.paused || receiver.suspended) ? 'deaf' : '';
   }
 
   resource(at) {

@@ -4,9 +4,9 @@ const bucket = 250e6; // nanoseconds
 const empty = [];
 
 export class Messages {
-  // link returns a link's state at a time, or null.
-  constructor(link) {
-    this.link = link;
+  // stop returns what stops a message at a time: "cut", "deaf" if the receiver stands still, or "".
+  constructor(stop) {
+    this.stop = stop;
     this.byID = new Map(); // those that may still end otherwise than planned
     this.buckets = []; // for each stretch of time the messages that are under way in it
     this.open = new Set(); // those whose end is not known
@@ -49,7 +49,7 @@ export class Messages {
       const start = this.reached * bucket;
       const here = this.bucketAt(this.reached);
       for (const message of this.open) {
-        if (message.at + message.delay >= start || this.isHeld(message, start)) {
+        if (message.at + message.delay >= start || this.heldBy(message, start) !== '') {
           here.push(message);
         } else {
           this.open.delete(message);
@@ -59,17 +59,17 @@ export class Messages {
     }
   }
 
-  // isHeld is true of a message that should have arrived by now, but for a cut.
-  isHeld(message, at) {
+  // heldBy returns what keeps a message that should have arrived by now, or "".
+  heldBy(message, at) {
     const due = message.at + message.delay;
-    if (message.end !== null || at < due) return false;
-    const held = (link) => link !== null && (message.request ? link.ask : link.answer);
-    return held(this.link(message.client, message.node, due));
+    if (message.end !== null || message.lost || at < due) return '';
+    return this.stop(message, due);
   }
 
   // each calls f with the messages under way at a time, and those that have ended less than
-  // "after" before it: f(message, how far it is from 0 to 1, how long ago it ended or -1, held).
+  // "after" before it: f(message, how far it is from 0 to 1, how long ago it ended or -1, what keeps it).
   each(at, after, f) {
+    this.reach(at); // there may have been no line for a while
     const from = Math.max(0, Math.floor((at - after) / bucket));
     const to = Math.floor(at / bucket);
     for (let i = from; i <= to; i++) {
@@ -85,13 +85,13 @@ export class Messages {
     const due = message.at + message.delay;
     const way = message.delay > 0 ? Math.min(1, (at - message.at) / message.delay) : 1;
     if (message.end === null) {
-      if (at < due) f(message, way, -1, false);
-      else if (this.isHeld(message, at)) f(message, way, -1, true);
-      else if (at - due < after) f(message, 1, at - due, false);
+      const stop = this.heldBy(message, at);
+      if (at < due || stop) f(message, way, -1, stop);
+      else if (at - due < after) f(message, 1, at - due, '');
     } else if (at < message.end) {
-      f(message, way, -1, at >= due);
+      f(message, way, -1, at >= due ? this.stop(message, due) || 'deaf' : '');
     } else if (at - message.end < after) {
-      f(message, message.gone ? way : 1, at - message.end, false);
+      f(message, message.gone ? way : 1, at - message.end, '');
     }
   }
 }

@@ -53,11 +53,11 @@ export class Painter {
     if (!this.isEmpty) dots.clearRect(0, 0, width, height);
     this.isEmpty = true;
     const after = Math.min(glow * speed, 1e9);
-    history.messages.each(at, after, (message, way, ago, held) => {
+    history.messages.each(at, after, (message, way, ago, stop) => {
       if (ago >= 0 && message.what === 'info') return;
       const { x0, y0, x1, y1 } = this.ends(message.client, message.node);
       let place = message.request ? way : 1 - way;
-      if (held) place = message.request ? 0.44 : 0.56; // at the cut
+      if (stop === 'cut') place = message.request ? 0.4 : 0.6;
       else if (calm) place = message.request ? 0.3 : 0.7;
       else if (message.lost && way > 0.5) place = 0.5;
       const x = x0 + (x1 - x0) * place;
@@ -90,6 +90,7 @@ export class Painter {
     this.drawn = drawn;
     this.lines.clearRect(0, 0, this.width, this.height);
     for (const state of states) this.drawLink(state);
+    for (const state of states) this.drawTag(state, nodes);
     this.drawLabels(this.masters, 'M', 15);
     this.drawLabels(this.clients, 'C', this.height - 15);
   }
@@ -114,10 +115,15 @@ export class Painter {
     lines.stroke();
     lines.setLineDash([]);
     lines.globalAlpha = 1;
-    if (!s) return;
     if (cut) this.drawCut(at, Math.atan2(y1 - y0, x1 - x0), s);
-    else if (s.loses) this.tag(at(0.5), 'loses replies');
-    else if (s.slow) this.tag(at(0.5), `+${Math.round(s.slow / 1e6)} ms`);
+  }
+
+  // drawTag names what a link does to messages, at different heights so that tags do not meet.
+  drawTag({ c, n, s }, nodes) {
+    if (!s || s.ask || s.answer || (!s.loses && !s.slow)) return;
+    const { x0, y0, x1, y1 } = this.ends(c, n);
+    const f = 0.34 + (0.36 * (n - 1)) / Math.max(1, nodes - 1);
+    this.tag([x0 + (x1 - x0) * f, y0 + (y1 - y0) * f], s.loses ? 'loses' : `+${Math.round(s.slow / 1e6)} ms`);
   }
 
   // drawCut draws a bar across the link: on the client's side if requests are held, on the master's if replies are.

@@ -90,7 +90,7 @@ export function now(history, at) {
     if (locks.length > 0) holders.push(c);
     for (const { key } of locks) byKey.set(key, [...(byKey.get(key) || []), c]);
     if (s.state === 'waiting') waiting.push(c);
-    if (s.asking && s.state !== 'waiting') asking.push([c, s.asking]);
+    if (s.asking && s.state !== 'waiting' && !s.paused && !s.suspended) asking.push([c, s.asking]);
     if (s.paused || s.suspended) still.push(c);
   }
   if (slots > 0 && holders.length > 0) {
@@ -115,6 +115,8 @@ export function now(history, at) {
     says.push(`${capital(named('client', waiting))} ${waiting.length === 1 ? 'waits' : 'wait'}.`);
   }
   if (says.length === 0) says.push(slots > 0 ? 'Nobody has a slot.' : 'Nobody holds the lock.');
+  const others = still.filter((c) => !holders.includes(c));
+  if (others.length > 0) says.push(`${capital(named('client', others))} ${others.length === 1 ? 'stands' : 'stand'} still.`);
   const away = [];
   for (let n = 1; n <= nodes; n++) {
     const s = history.master(n, at);
