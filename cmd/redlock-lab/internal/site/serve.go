@@ -21,6 +21,10 @@ import (
 // usualPort is the default of --port. Links to a history are to this port.
 const usualPort = 8317
 
+// Link returns the address of a history on the page, while serve has its usual port. query is what comes
+// after # in the address.
+func Link(query string) string { return fmt.Sprintf("http://127.0.0.1:%d/#%s", usualPort, query) }
+
 // compiler returns the simulation as a WebAssembly module.
 type compiler func(context.Context) ([]byte, error)
 
