@@ -44,25 +44,33 @@ func (p *page) click(role, name string) {
 }
 
 // clickOn clicks a node with the mouse, in its middle. It scrolls as a reader does who wants to see the node,
-// and fails if another element covers it all the same.
+// and fails if another element covers it all the same. If the page moves under the mouse, it tries again.
 func (p *page) clickOn(node cdp.BackendNodeID) {
 	p.t.Helper()
-	at := callOn[struct {
-		Name    string
-		Covered bool
-		X, Y    float64
-	}](p, node, `function() {
-		const look = () => {
-			const box = this.getBoundingClientRect();
-			const [X, Y] = [box.x + box.width / 2, box.y + box.height / 2];
-			const top = document.elementFromPoint(X, Y);
-			return { Name: this.outerHTML.slice(0, 200), Covered: !this.contains(top), X, Y };
-		};
-		if (look().Covered) this.scrollIntoView({ block: "center", behavior: "instant" });
-		return look();
-	}`)
-	require.False(p.t, at.Covered, "covered: %s", at.Name)
-	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
+	for range 10 {
+		at := callOn[struct {
+			Name    string
+			Covered bool
+			X, Y    float64
+		}](p, node, `function() {
+			const look = () => {
+				const box = this.getBoundingClientRect();
+				const [X, Y] = [box.x + box.width / 2, box.y + box.height / 2];
+				return { Name: this.outerHTML.slice(0, 200), Covered: !this.contains(document.elementFromPoint(X, Y)), X, Y };
+			};
+			if (look().Covered) this.scrollIntoView({ block: "center", behavior: "instant" });
+			window.hit = null;
+			addEventListener("pointerdown", ({ target }) => { window.hit = this.contains(target); }, { capture: true, once: true });
+			return look();
+		}`)
+		require.False(p.t, at.Covered, "covered: %s", at.Name)
+		require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
+		p.wait(`window.hit !== null`)
+		if eval[bool](p, `window.hit`) {
+			return
+		}
+	}
+	require.Fail(p.t, "the page moves under the mouse")
 }
 
 // press moves the focus to a control and presses keys.
