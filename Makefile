@@ -1,11 +1,14 @@
 # These targets are shorthands; everything also works without make.
-.PHONY: test demo ci fuzz sim mutants chaos bench dist
+.PHONY: test demo lab ci fuzz sim mutants chaos bench dist
 
 test: ## every test of every module
 	sh .ci/test
 
 demo: ## a quorum that loses masters, on a terminal
 	go run ./cmd/redlock-lab demo
+
+lab: ## the lab in a browser
+	go run ./cmd/redlock-lab serve --open
 
 ci: ## what a change must pass
 	bash .ci/run

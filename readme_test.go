@@ -28,6 +28,7 @@ type pasted struct {
 // readmeLines has each line of each block of sh in README.md, up to its comment.
 var readmeLines = map[string]pasted{
 	"go run ./cmd/redlock-lab demo":                          {in: "redlock", want: `All 7 steps went as they should\.`},
+	"go run ./cmd/redlock-lab serve":                         {in: "redlock", notIt: "go run ./cmd/redlock-lab serve --help", want: `(?m)^Examples:$`}, // … it would not end
 	"go run ./cmd/redlock-lab sim --seed 42 --html run.html": {in: "redlock", want: `\AThe timeline is in run\.html, .*\n.*violation.*\nfingerprint \w+\n\z`},
 	"sh .ci/test": {in: "redlock", notIt: "sh -n .ci/test"}, // … it would run this test
 	"go build -o /usr/local/bin/redlock ./cmd/redlock":                 {in: "redlock"},

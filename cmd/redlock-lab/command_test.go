@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/redlock/cmd/redlock-lab/internal/demo"
 	"github.com/quorumlock/redlock/cmd/redlock-lab/internal/sim"
+	"github.com/quorumlock/redlock/cmd/redlock-lab/internal/site"
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/cli/clitest"
 )
@@ -39,6 +40,10 @@ func TestUsageErrors(t *testing.T) {
 		"quote in password":     {[]string{"demo", "--nodes", `redis://:s3cret"x@b:port`}, "URL 1"},
 		"comma in password":     {[]string{"demo", "--nodes", "redis://:1,s3cret@b"}, "URL 2"},
 		"bad option":            {[]string{"demo", "--nodes", "redis://:s3cret@b?nope=1"}, "URL 1"},
+		"port is too high":      {[]string{"serve", "--port", "65536"}, "want 0 to 65535"},
+		"port is a URL":         {[]string{"serve", "--port", "redis://:s3cret@h"}, "invalid argument"},
+		"no folder":             {[]string{"export"}, "want one DIR"},
+		"two folders":           {[]string{"export", "a", "redis://:s3cret@h"}, "want one DIR"},
 		"one master twice":      {[]string{"demo", "--nodes", "redis://:s3cret@b,redis://B:6379/1"}, "twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +88,7 @@ func TestManualPagesAreOfThisVersion(t *testing.T) {
 func TestLabPageIsComplete(t *testing.T) {
 	page, err := os.ReadFile("../../docs/lab.md")
 	require.NoError(t, err)
-	for _, c := range []*cobra.Command{demo.Command(), sim.Command()} {
+	for _, c := range []*cobra.Command{demo.Command(), sim.Command(), site.Serve(), site.Export()} {
 		_, section, found := strings.Cut(string(page), "\n## redlock-lab "+c.Name()+"\n")
 		require.True(t, found, c.Name())
 		section, _, _ = strings.Cut(section, "\n## ")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorumlock/redlock/cmd/redlock-lab/internal/demo"
 	"github.com/quorumlock/redlock/cmd/redlock-lab/internal/sim"
+	"github.com/quorumlock/redlock/cmd/redlock-lab/internal/site"
 	"github.com/quorumlock/redlock/internal/cli"
 )
 
@@ -27,8 +28,9 @@ and simulates clients and masters under faults. It brings its own masters, in
 memory, so nothing needs to be installed. redlock(1) is the command for work
 under a lock.`,
 		Example: `  redlock-lab demo
+  redlock-lab serve
   redlock-lab sim --seed 42 --html run.html`,
 	}
-	root.AddCommand(demo.Command(), sim.Command())
+	root.AddCommand(demo.Command(), sim.Command(), site.Serve(), site.Export())
 	return cli.Program(root, version, manual)
 }

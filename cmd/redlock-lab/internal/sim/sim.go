@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorumlock/redlock/cmd/redlock-lab/internal/site"
 	"github.com/quorumlock/redlock/internal/cli"
 	"github.com/quorumlock/redlock/internal/lab/sim"
 )
@@ -287,10 +288,13 @@ func (f *flags) many(cmd *cobra.Command, from, to uint64) error {
 
 // explain prints the first violation, and how to reproduce it. With --shrink it also runs a native
 // failure exactly, and looks for a smaller history: among exact runs if the exact run breaks the same
-// rule first, otherwise among native ones.
+// rule first, otherwise among native ones. An exact failure comes with a link to the page that shows it.
 func (f *flags) explain(cmd *cobra.Command, r sim.Result) {
 	c := r.Plan.Config
 	cmd.Printf("seed %d: %d violations, the first: %v\n  %s --fingerprint %s\n", c.Seed, len(r.Violations), r.Violations[0], command(c, f.exact), r.Fingerprint())
+	if f.exact {
+		link(cmd, c)
+	}
 	if !f.shrink {
 		return
 	}
@@ -305,6 +309,7 @@ func (f *flags) explain(cmd *cobra.Command, r sim.Result) {
 		case fails(same):
 			lab, exactly = f.exactly, true
 			cmd.Printf("  exact: %s --fingerprint %s\n", command(c, true), same.Fingerprint())
+			link(cmd, c)
 		default:
 			cmd.Printf("  an exact run of the seed does not break this rule first\n")
 		}
@@ -315,4 +320,12 @@ func (f *flags) explain(cmd *cobra.Command, r sim.Result) {
 		return
 	}
 	cmd.Printf("  smaller: %s\n", command(smaller, exactly))
+	if exactly {
+		link(cmd, smaller)
+	}
+}
+
+// link prints how to see an exact run in a browser.
+func link(cmd *cobra.Command, c sim.Config) {
+	cmd.Printf("  watch it: redlock-lab serve, then %s\n", site.Link(c.Query()))
 }

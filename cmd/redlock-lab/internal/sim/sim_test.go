@@ -133,7 +133,9 @@ func TestShrinkPrefersExactHistories(t *testing.T) {
 		"it fails there too": {func(c sim.Config) (sim.Result, error) { return made("exact", c, "owner"), nil }, `^seed 7: 1 violations, the first: .*owner.*
   redlock-lab sim --seed 7 .* --fingerprint ` + made("native", c).Fingerprint() + `
   exact: redlock-lab sim --exact --seed 7 .* --fingerprint ` + made("exact", c).Fingerprint() + `
-  smaller: redlock-lab sim --exact --seed 7 .*\n$`},
+  watch it: redlock-lab serve, then http://127.0.0.1:8317/#sim=7&nodes=3&clients=2&for=1s&faults=crash
+  smaller: redlock-lab sim --exact --seed 7 .*
+  watch it: redlock-lab serve, then http://127.0.0.1:8317/#sim=7&.*\n$`},
 		"it breaks another rule there": {func(c sim.Config) (sim.Result, error) { return made("exact", c, "fence"), nil }, `^seed 7: .*
   redlock-lab sim --seed 7 .*
   an exact run of the seed does not break this rule first
@@ -154,6 +156,21 @@ no exact run: no source
 			f.explain(cmd, r)
 			assert.Regexp(t, test.want, out.String())
 		})
+	}
+}
+
+// An exact failure comes with the link to it, also without --shrink; a native one, which a page might not
+// show, does not.
+func TestExactFailureHasALink(t *testing.T) {
+	plan, err := sim.Draw(sim.Config{Seed: 7, Nodes: 3, Fencing: sim.On})
+	require.NoError(t, err)
+	r := sim.Result{Plan: plan, Violations: []history.Violation{{Rule: "owner"}}}
+	for _, exactly := range []bool{true, false} {
+		var out strings.Builder
+		cmd := &cobra.Command{}
+		cmd.SetOut(&out)
+		(&flags{exact: exactly}).explain(cmd, r)
+		assert.Equal(t, exactly, strings.Contains(out.String(), "\n  watch it: redlock-lab serve, then http://127.0.0.1:8317/#sim=7&nodes=3&fencing=on\n"), out.String())
 	}
 }
 
