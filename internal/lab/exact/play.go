@@ -29,7 +29,9 @@ type Violation struct {
 // if the simulation crashes. What it returns is, event for event, what the page of the lab shows.
 func (l *Lab) Play(ctx context.Context, s scenario.Scenario) (played Played, err error) {
 	end := s.End()
-	p, err := l.start(s.String(), func(line []byte) error { return played.read(line, end) })
+	settings := s // the actions come one by one, as on the page
+	settings.Actions, settings.Until = nil, 0
+	p, err := l.start(settings.String(), func(line []byte) error { return played.read(line, end) })
 	if err != nil {
 		return Played{}, err
 	}

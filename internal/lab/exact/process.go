@@ -19,6 +19,9 @@ type process struct {
 	input uint32       // the address of its buffer
 }
 
+// inputSize is the size of the guest's buffer.
+const inputSize = 64 << 10
+
 // start begins the run of a query. each gets the lines that the guest writes, without line breaks, and
 // must not keep them.
 func (l *Lab) start(query string, each func(line []byte) error) (*process, error) {
@@ -55,7 +58,7 @@ func (l *Lab) start(query string, each func(line []byte) error) (*process, error
 
 // call writes the text into the buffer, and calls a function of the guest with its length.
 func (p *process) call(function, text string) (uint32, error) {
-	if !p.guest.Memory().WriteString(p.input, text) {
+	if len(text) > inputSize || !p.guest.Memory().WriteString(p.input, text) {
 		return 0, fmt.Errorf("the text has %d bytes, which is too long", len(text))
 	}
 	result, err := p.guest.ExportedFunction(function).Call(context.Background(), uint64(len(text)))

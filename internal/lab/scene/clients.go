@@ -125,7 +125,7 @@ func (c *Clients) until(s *Client, lock int, until time.Duration) {
 func (c *Clients) settle(s *Client) {
 	held := slices.ContainsFunc(s.Locks, func(l Lock) bool { return l.Context == alive })
 	switch b := s.Asking; {
-	case s.State == Dead && s.Last == "its process has ended":
+	case s.State == Dead:
 	case b == nil && held:
 		s.State = Holding
 	case b == nil:

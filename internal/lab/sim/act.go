@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
 	"github.com/quorumlock/redlock/internal/lab/scenario"
@@ -23,6 +22,12 @@ func (st *Stage) act(a scenario.Action) {
 	}
 }
 
+// did records an action that had an effect.
+func (st *Stage) did(a scenario.Action) {
+	a.At = st.w.now()
+	st.done = append(st.done, a)
+}
+
 // fault logs a fault.
 func (st *Stage) fault(a scenario.Action, text string) {
 	st.w.add(history.Event{At: st.w.now(), Kind: history.Fault, Client: a.Client, Node: a.Node, Text: text})
@@ -31,6 +36,11 @@ func (st *Stage) fault(a scenario.Action, text string) {
 func (st *Stage) actOnMaster(a scenario.Action) {
 	w, server := st.w, a.Node-1
 	m := w.masters.Master(server)
+	switch now := w.show.masters[server]; {
+	case a.Verb == scenario.Kill && !now.Up, a.Verb == scenario.Hang && (now.Hung || !now.Up), a.Verb == scenario.Resume && !now.Hung:
+		return
+	}
+	st.did(a)
 	var change func(*scene.Master)
 	switch a.Verb {
 	case scenario.Kill:
@@ -42,6 +52,7 @@ func (st *Stage) actOnMaster(a scenario.Action) {
 		st.fault(a, "up again, with its memory")
 		w.must(m.Restart())
 		change = func(s *scene.Master) { s.Up, s.Hung = true, false }
+		st.lose(server)
 	case scenario.Forget:
 		st.fault(a, "restarted without its memory")
 		w.must(m.RestartEmpty())
@@ -51,7 +62,7 @@ func (st *Stage) actOnMaster(a scenario.Action) {
 	case scenario.Hang:
 		st.fault(a, "hangs")
 		m.Stall()
-		change = func(s *scene.Master) { s.Hung = s.Up }
+		change = func(s *scene.Master) { s.Hung = true }
 	case scenario.Resume:
 		st.fault(a, "goes on")
 		m.Resume()
@@ -117,14 +128,26 @@ func (p *path) act(a scenario.Action) {
 	case scenario.Cut, scenario.CutAsk, scenario.CutAnswer:
 		cut(cuts[a.Verb])
 	case scenario.Lose:
-		p.loseAll = 1
+		p.loseAll = true
 	case scenario.Slow:
 		p.far = a.Arg
 	case scenario.Heal:
 		cut([2]bool{})
-		p.loseAll, p.far = 0, 0
+		p.loseAll, p.far = false, 0
 	}
 }
 
-// dying is how long a killed client's last requests travel.
-const dying = 20 * time.Millisecond
+// handOver passes on what actions do to the path of a client whose process has ended.
+func (p *path) handOver(next *path) {
+	p.mu.Lock()
+	cut, loseAll, far, shown := p.cut, p.loseAll, p.far, p.traffic.shown
+	p.mu.Unlock()
+	next.set(func(next *path) {
+		for d := range cut {
+			if next.cut[d] = cut[d]; cut[d] {
+				next.held[d]++
+			}
+		}
+		next.loseAll, next.far, next.traffic.shown = loseAll, far, shown
+	})
+}

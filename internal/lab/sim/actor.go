@@ -18,13 +18,12 @@ type actor struct {
 	number int // from 1
 	starts int // how often its process has been started again
 
-	mu        sync.Mutex
-	c         *client
-	held      *grant             // nil: it has none
-	giveUp    context.CancelFunc // ends the call that waits; nil: none does
-	rest      context.CancelFunc // ends the work by itself; nil: it does not work
-	suspended bool
-	tasks     sync.WaitGroup
+	mu     sync.Mutex
+	c      *client
+	held   *grant             // nil: it has none
+	giveUp context.CancelFunc // ends the call that waits; nil: none does
+	rest   context.CancelFunc // ends the work by itself; nil: it does not work
+	tasks  sync.WaitGroup
 }
 
 // grant is a lock, or a slot of the semaphore.
@@ -51,7 +50,11 @@ func (a *actor) now() (*client, *grant) {
 // task runs f on a goroutine of the client's process.
 func (a *actor) task(f func(c *client)) {
 	c, _ := a.now()
-	a.tasks.Go(func() { c.gate(); f(c) })
+	a.tasks.Go(func() {
+		if c.gate(); !c.gone() {
+			f(c)
+		}
+	})
 }
 
 // says shows the reason for which an action has no effect.
@@ -68,7 +71,11 @@ func (a *actor) act(verb scenario.Verb) {
 	case scenario.Pause:
 		c.pause()
 	case scenario.Suspend:
+		if c.stands() {
+			return
+		}
 		c.suspend()
+		a.st.did(scenario.Action{Verb: verb, Client: a.number})
 		a.st.w.show.client(a.number, func(s *scene.Client) { s.Suspended = true })
 	case scenario.Continue:
 		if c.stands() {
@@ -87,15 +94,17 @@ func (a *actor) act(verb scenario.Verb) {
 		}
 		a.task(func(c *client) { a.acquire(c, verb == scenario.Acquire, background) })
 	case scenario.GiveUp:
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.giveUp != nil {
-			a.giveUp()
-		}
+		a.task(func(*client) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if a.giveUp != nil {
+				a.giveUp()
+			}
+		})
 	case scenario.Work:
 		a.work()
 	case scenario.Rest:
-		a.stopWork()
+		a.task(func(*client) { a.stopWork() })
 	default:
 		if held == nil {
 			a.says("has no lock to " + map[scenario.Verb]string{scenario.Release: "release", scenario.Extend: "extend", scenario.KeepAlive: "keep alive", scenario.Write: "write under"}[verb])
@@ -135,7 +144,9 @@ func (a *actor) acquire(c *client, wait bool, ctx context.Context) *grant {
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.giveUp = nil
+		if a.c == c { // else a new process has a call of its own
+			a.giveUp = nil
+		}
 	}()
 	if a.st.s.Slots > 0 {
 		return a.took(c, c.acquireSlot(ctx, wait))
@@ -235,8 +246,7 @@ func (a *actor) write(c *client, g *grant) {
 	}
 	show := a.st.w.show
 	show.client(a.number, func(s *scene.Client) { s.Writing = true })
-	c.sleep(background, working)
-	if c.gone() {
+	if c.sleep(background, working); c.gone() {
 		return
 	}
 	show.client(a.number, func(s *scene.Client) { s.Writing = false })
@@ -295,14 +305,14 @@ func (a *actor) stopWork() {
 	a.st.w.show.client(a.number, func(s *scene.Client) { s.Working = false })
 }
 
-// die kills the client's process.
+// die kills the client's process. What it has sent travels on.
 func (a *actor) die() {
-	a.stopWork()
-	c, _ := a.now()
 	a.mu.Lock()
-	a.held = nil
+	c := a.c
+	a.held, a.rest = nil, nil
 	a.mu.Unlock()
-	a.tasks.Go(func() { c.leave(false, dying) })
+	c.die()
+	a.tasks.Go(func() { c.depart(2 * a.st.w.plan.Latency) })
 }
 
 // start starts a new process in the place of a dead one.
@@ -312,7 +322,7 @@ func (a *actor) start() {
 	old, _ := a.now()
 	next := w.startClient(old, a.starts)
 	a.mu.Lock()
-	a.c, a.held, a.giveUp, a.suspended = next, nil, nil, false
+	a.c, a.held, a.giveUp = next, nil, nil
 	a.mu.Unlock()
 	w.add(history.Event{At: w.now(), Kind: history.Started, Client: a.number, Text: fmt.Sprintf("process %d", a.starts+1)})
 }
@@ -330,7 +340,7 @@ func (a *actor) end() {
 	}
 	a.mu.Unlock()
 	if !c.gone() {
-		c.leave(true, dying)
+		c.leave(true, 0)
 	}
 	a.tasks.Wait()
 }

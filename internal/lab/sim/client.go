@@ -48,6 +48,9 @@ func (w *world) startClient(old *client, starts int) *client {
 	w.mu.Unlock()
 	c := w.newProcess(old.index, starts)
 	c.ops = old.ops
+	for i, p := range old.paths {
+		p.handOver(c.paths[i])
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clients[old.index] = c
@@ -76,7 +79,8 @@ func (w *world) newProcess(i int, starts ...int) *client {
 			}
 			if plan.Careful {
 				opts.MaxRetries, opts.DialerRetries = -1, 1
-				opts.DialTimeout, opts.ReadTimeout = time.Second, time.Second
+				patience := max(time.Second, plan.NodeTimeout)
+				opts.DialTimeout, opts.ReadTimeout = patience, patience
 			}
 		}))
 	}

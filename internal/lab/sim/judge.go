@@ -29,7 +29,8 @@ func newJudge(st *Stage) *judge { return &judge{st: st, found: map[string]bool{}
 // as they are held.
 const remembered = time.Minute
 
-// look judges what has happened since it last looked. Nothing else runs meanwhile.
+// look judges what has happened since it last looked. All other goroutines of the bubble are blocked
+// meanwhile, so it takes no mutex of the world.
 func (j *judge) look() {
 	w := j.st.w
 	w.checkVotes()
@@ -43,20 +44,31 @@ func (j *judge) look() {
 		}
 	}
 	for _, v := range w.violations {
-		// One overlap of holds breaks several rules. The first says enough.
-		id := v.Rule + v.Text
-		if len(v.Locks) > 0 && v.Rule != StaleWrite {
-			last := v.Locks[len(v.Locks)-1]
-			id = fmt.Sprint(last.Client, last.Op)
-		}
-		if !j.found[id] {
-			j.found[id] = true
+		if j.isNew(v) {
 			j.show(v)
 		}
 	}
 	w.violations = slices.DeleteFunc(w.violations, func(v history.Violation) bool {
 		return v.Rule != Goroutines && v.Rule != Panics && v.Rule != Harness
 	})
+}
+
+// isNew reports whether the violation was not shown yet. One overlap of holds breaks several rules, of
+// which the first says enough.
+func (j *judge) isNew(v history.Violation) bool {
+	id := v.Rule + v.Text
+	known := j.found[id]
+	j.found[id] = true
+	if v.Rule == StaleWrite {
+		return !known
+	}
+	for i, l := range v.Locks {
+		lock := fmt.Sprintf("client %d #%d", l.Client, l.Op)
+		// A later overlap with the same first holder is another one; the model may name either lock.
+		known = known || j.found[lock] && (i > 0 || v.Rule == history.Model || v.Rule == history.Context)
+		defer func() { j.found[lock] = true }()
+	}
+	return !known
 }
 
 func (j *judge) show(v history.Violation) {
@@ -85,18 +97,26 @@ func (j *judge) excuse(v history.Violation) (excused, remedy string) {
 		return "This is a naive semaphore, which is not part of the library. Two majorities share a master, but a master with several slots votes for both.",
 			"A lock of its own for each slot: a client tries the locks in turn, and has a slot if it has one of the locks."
 	case StaleWrite:
-		return "A lock cannot stop a client that does not know yet that it has lost it.",
+		return "A lock cannot stop a client that writes after its lock has ended.",
 			"Fencing: each lock has a higher token than all before it, and the resource refuses a lower one."
 	case history.Exclusion, history.Context, history.Model, history.Fencing, Owner, Fence:
 	default:
 		return "", ""
 	}
-	since := time.Duration(0)
-	if len(v.Locks) > 0 {
-		since = v.Locks[0].Asked
+	var since time.Duration
+	clients := map[int]bool{}
+	for i, l := range v.Locks {
+		if clients[l.Client] = true; i == 0 || l.Asked < since {
+			since = l.Asked
+		}
 	}
 	did := func(verb scenario.Verb) bool {
-		return slices.ContainsFunc(j.st.done, func(a scenario.Action) bool { return a.Verb == verb && a.At >= since-s.TTL && a.At <= v.At })
+		return slices.ContainsFunc(j.st.done, func(a scenario.Action) bool {
+			if verb == scenario.Suspend { // its clock stays behind for ever
+				return a.Verb == verb && clients[a.Client]
+			}
+			return a.Verb == verb && a.At >= since-s.TTL && a.At <= v.At
+		})
 	}
 	switch {
 	case did(scenario.Forget) && !s.Guard:

@@ -37,12 +37,12 @@ type path struct {
 	loseAsk   int
 	loseReply int
 	torn      [2]int // by direction: faults that tear batches
-	loseAll   int    // faults by which each reply is lost
 	refused   int
 	held      [2]int // by direction: partitions, and pauses of the client
 
-	stands bool    // the client stands still, so that a direction is held
-	cut    [2]bool // by direction: held by an action of a scenario
+	stands  bool    // the client stands still, so that a direction is held
+	cut     [2]bool // by direction: held by an action of a scenario
+	loseAll bool    // an action of a scenario loses each reply
 
 	show    *show // nil: nobody watches
 	traffic traffic
@@ -176,8 +176,7 @@ func (p *path) draw(d faultlink.Direction) (delay time.Duration, lost bool) {
 		loses = p.loseReply
 	}
 	lost = loses > 0 && r.Float64() < lossOf
-	// A scenario loses replies to what a viewer sees, so that connections can still be made.
-	return delay, lost || p.loseAll > 0 && d == faultlink.ToClient && p.traffic.answer.What != ""
+	return delay, lost || p.losesAnswer(d)
 }
 
 // tornOf is the share of requests, and of replies, that a tearing path tears. A batch has

@@ -33,7 +33,12 @@ const shownWrites = 8
 
 func newResource(w *world, m *inmemory.Master) *resource {
 	p := m.Path()
-	p.Shape(func(faultlink.Direction) (time.Duration, bool) { return w.plan.Latency, false })
+	p.Shape(func(d faultlink.Direction) (time.Duration, bool) {
+		if d == faultlink.ToClient {
+			return 0, false // so that write knows when the resource decided
+		}
+		return w.plan.Latency, false
+	})
 	r := &resource{w: w, client: p.Client(), writes: []scene.Write{}}
 	var err error
 	r.guard, err = fence.NewRedis(r.client)
@@ -73,7 +78,7 @@ func (r *resource) write(c *client, op int, token int64) {
 		r.top = max(r.top, token)
 	}
 	w.show.line(scene.Resource{Highest: r.top, Writes: append([]scene.Write{}, r.writes...)})
-	if stale && !refused && w.slots == 0 {
+	if stale && token == 0 && w.slots == 0 { // a token is the resource's business
 		w.report(history.Violation{
 			At: w.now(), Rule: StaleWrite, Key: keyName(0), Locks: later,
 			Text: fmt.Sprintf("client %d wrote under its lock #%d, though client %d has had the lock since", c.index+1, op, later[1].Client),
@@ -83,13 +88,13 @@ func (r *resource) write(c *client, op int, token int64) {
 
 func (r *resource) close() { r.w.must(r.client.Close()) }
 
-// newerLock reports whether a lock was granted after this one, and returns both.
+// newerLock reports whether another client was granted a lock after this one, and returns both.
 func (w *world) newerLock(client, op int) (newer bool, locks []history.Lock) {
 	all := history.Locks(w.log.Events())
 	for _, l := range all {
 		if l.Client == client && l.Op == op {
 			locks = append(locks, l)
-		} else if len(locks) > 0 {
+		} else if len(locks) > 0 && l.Client != client {
 			return true, append(locks, l)
 		}
 	}

@@ -3,14 +3,12 @@ package sim
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/quorumlock/redlock/internal/lab/history"
-	"github.com/quorumlock/redlock/internal/lab/scene"
 	"github.com/quorumlock/redlock/quorum"
 )
 
@@ -112,21 +110,21 @@ func (c *client) everywhere(value, script string, args ...any) (granted int) {
 		})
 	}
 	all.Wait()
+	c.gate()
 	return granted
 }
 
-// slotsOn returns the slots that are taken on a master. mu is held.
-func (w *world) slotsOn(redis *miniredis.Miniredis) (keys []scene.Key) {
+// slotsOn returns the slots that are taken on a master.
+func (w *world) slotsOn(redis *miniredis.Miniredis) (slots []content) {
 	if w.slots == 0 {
 		return nil
 	}
 	values, _ := redis.ZMembers(keyName(0))
 	ends, _ := redis.SortedSet(keyName(0))
 	for i, value := range values {
-		until := time.UnixMilli(int64(ends[value])).Sub(w.start)
-		if until > w.now() {
-			keys = append(keys, scene.Key{Key: "slot " + strconv.Itoa(i+1), Client: w.values[value].client + 1, Until: until})
+		if ttl := time.Until(time.UnixMilli(int64(ends[value]))); ttl > 0 {
+			slots = append(slots, content{key: fmt.Sprintf("slot %d", i+1), value: value, ttl: ttl})
 		}
 	}
-	return keys
+	return slots
 }

@@ -8,10 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"github.com/quorumlock/redlock/internal/lab/history"
 	"github.com/quorumlock/redlock/internal/lab/scene"
 	"github.com/quorumlock/redlock/internal/slot"
-	"github.com/quorumlock/redlock/internal/testenv/inmemory"
 	"github.com/quorumlock/redlock/quorum"
 )
 
@@ -144,6 +145,7 @@ func (s *show) master(node int, change func(*scene.Master)) {
 	if !s.on() || node < 0 {
 		return
 	}
+	has := s.read(s.w.server(node).Miniredis()) // with no mutex held: the server holds its own while it publishes
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	s.mu.Lock()
@@ -152,7 +154,7 @@ func (s *show) master(node int, change func(*scene.Master)) {
 	if change != nil {
 		change(m)
 	}
-	s.stored(m, s.w.server(node))
+	s.stored(m, has)
 	s.says(*m)
 }
 
@@ -171,25 +173,45 @@ func (s *show) fault(f FaultPlan, text string) {
 	})
 }
 
-// stored reads what a master has. mu is held.
-func (s *show) stored(m *scene.Master, server *inmemory.Master) {
+// content is what a master has of a key.
+type content struct {
+	key, value string
+	ttl        time.Duration
+	token      int64
+	queue      []string
+}
+
+// read reads what a master has.
+func (s *show) read(redis *miniredis.Miniredis) (all []content) {
+	for _, key := range s.w.plan.keys() {
+		c := content{key: key}
+		if c.value, _ = redis.Get(key); c.value != "" {
+			c.ttl = redis.TTL(key)
+		}
+		fence, _ := redis.Get(slot.Sibling(slot.FencePrefix, key))
+		c.token, _ = strconv.ParseInt(fence, 10, 64)
+		c.queue, _ = redis.ZMembers(slot.Sibling(slot.QueuePrefix, key))
+		all = append(all, c)
+	}
+	return append(all, s.w.slotsOn(redis)...)
+}
+
+// stored puts what a master has into its state. The mutexes of the world and of the show are held.
+func (s *show) stored(m *scene.Master, has []content) {
 	m.Keys, m.Fences, m.Queues = []scene.Key{}, []scene.Fence{}, []scene.Queue{}
 	now := s.w.now()
-	redis := server.Miniredis()
-	for _, key := range s.w.plan.keys() {
-		if value, err := redis.Get(key); err == nil {
-			owner := s.w.ownerAt(value, now, -1)
-			m.Keys = append(m.Keys, scene.Key{Key: key, Client: owner.client + 1, Op: owner.op, Until: now + redis.TTL(key)})
+	for _, c := range has {
+		if c.value != "" {
+			owner := s.w.ownerAt(c.value, now, -1)
+			m.Keys = append(m.Keys, scene.Key{Key: c.key, Client: owner.client + 1, Op: owner.op, Until: now + c.ttl})
 		}
-		if fence, err := redis.Get(slot.Sibling(slot.FencePrefix, key)); err == nil {
-			token, _ := strconv.ParseInt(fence, 10, 64)
-			m.Fences = append(m.Fences, scene.Fence{Key: key, Token: token})
+		if c.token > 0 {
+			m.Fences = append(m.Fences, scene.Fence{Key: c.key, Token: c.token})
 		}
-		if names, err := redis.ZMembers(slot.Sibling(slot.QueuePrefix, key)); err == nil {
-			m.Queues = append(m.Queues, scene.Queue{Key: key, Clients: s.waiting(names)})
+		if c.queue != nil {
+			m.Queues = append(m.Queues, scene.Queue{Key: c.key, Clients: s.waiting(c.queue)})
 		}
 	}
-	m.Keys = append(m.Keys, s.w.slotsOn(redis)...)
 }
 
 // waiting returns the clients that wait under these names. mu is held.

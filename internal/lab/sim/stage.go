@@ -24,7 +24,7 @@ type Stage struct {
 	s      scenario.Scenario
 	actors []*actor
 	drawn  []scenario.Action // that have not happened yet
-	done   []scenario.Action // in order
+	done   []scenario.Action // in order, as far as a violation can be their effect
 	judged *judge
 	goods  *resource
 
@@ -33,13 +33,14 @@ type Stage struct {
 	resume    chan []scenario.Action
 	paused    chan struct{}
 	over      chan struct{}
-	allocated uint64 // when the last collection was
+	sample    []metrics.Sample
+	allocated uint64 // when the last collection was, or the stage was set up
 }
 
 // NewStage sets a scenario up. Its actions and Until are not used: Advance takes the actions. tell gets
 // what can be seen, one line at a time; it must not call the stage.
 func NewStage(s scenario.Scenario, tell func(time.Duration, scene.Line)) *Stage {
-	st := &Stage{s: s, drawn: s.Drawn(), resume: make(chan []scenario.Action), paused: make(chan struct{}), over: make(chan struct{})}
+	st := &Stage{s: s, drawn: s.Drawn(), resume: make(chan []scenario.Action), paused: make(chan struct{}), over: make(chan struct{}), sample: []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}
 	st.w = newWorld(stagePlan(s))
 	st.w.played, st.w.slots = true, s.Slots
 	st.w.show = newShow(st.w, tell)
@@ -49,6 +50,8 @@ func NewStage(s scenario.Scenario, tell func(time.Duration, scene.Line)) *Stage 
 		st.w.inBubble(st.run)
 	}()
 	st.wait()
+	metrics.Read(st.sample)
+	st.allocated = st.sample[0].Value.Uint64()
 	return st
 }
 
@@ -92,12 +95,13 @@ func (st *Stage) wait() bool {
 // happens, as they would change what happens; see inBubble.
 const garbage = 64 << 20
 
-// collect frees memory between two ticks. It is only due to what has happened when it does.
+// collect frees memory between two ticks. It does so when the stage has allocated enough since it was set
+// up, so not even the length of the query decides on it.
 func (st *Stage) collect() {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	if metrics.Read(sample); sample[0].Value.Uint64()-st.allocated > garbage {
+	metrics.Read(st.sample)
+	if now := st.sample[0].Value.Uint64(); now-st.allocated > garbage {
 		runtime.GC()
-		st.allocated = sample[0].Value.Uint64()
+		st.allocated = now
 	}
 }
 
@@ -148,8 +152,6 @@ func (st *Stage) run() {
 			st.drawn = st.drawn[1:]
 		}
 		for _, a := range actions {
-			a.At = w.now()
-			st.done = append(st.done, a)
 			st.act(a)
 		}
 		time.Sleep(next - w.now())

@@ -13,7 +13,8 @@ import (
 	"github.com/quorumlock/redlock/internal/testenv/faultlink"
 )
 
-// traffic is the messages that travel on a path, as a viewer sees them. The viewer's mu guards it.
+// traffic is the messages that travel on a path, as a viewer sees them. The viewer's mu guards it, except
+// writes and shown, which the path's does.
 type traffic struct {
 	writes  []byte     // what a connection is writing
 	answer  scene.Sent // what the master has answered last, without its times; What is empty if there is nothing
@@ -63,6 +64,17 @@ func (p *path) shows(d faultlink.Direction, delay time.Duration, lost bool) {
 	} else {
 		p.traffic.answers = append(p.traffic.answers, m)
 	}
+}
+
+// losesAnswer reports whether the message that leaves is a reply that an action loses. It is the reply to
+// an operation that a viewer sees, so that connections can still be made. mu is held.
+func (p *path) losesAnswer(d faultlink.Direction) bool {
+	if !p.loseAll || d != faultlink.ToClient || !p.show.on() {
+		return false
+	}
+	p.show.mu.Lock()
+	defer p.show.mu.Unlock()
+	return p.traffic.answer.What != ""
 }
 
 // commandsIn reads the commands of a request.
@@ -175,7 +187,7 @@ func (s *show) link(p *path) {
 	}
 	l := scene.Link{
 		Client: p.numbers[0] + 1, Node: p.numbers[1] + 1,
-		Ask: p.held[faultlink.ToServer] > 0, Answer: p.held[faultlink.ToClient] > paused, Loses: p.loseAsk+p.loseReply+p.loseAll > 0, Slow: p.far + p.late, Refused: p.refused > 0,
+		Ask: p.held[faultlink.ToServer] > 0, Answer: p.held[faultlink.ToClient] > paused, Loses: p.loseAll || p.loseAsk+p.loseReply > 0, Slow: p.far + p.late, Refused: p.refused > 0,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -153,6 +153,8 @@ type world struct {
 	calmed  time.Duration
 	end     time.Duration
 
+	// mu is taken before a client's mu, and both before the show's, which is taken last. A path's mu is
+	// taken before the show's, and with no other. No mutex is held while a server is asked.
 	mu         sync.Mutex
 	violations []history.Violation
 	votes      []vote

@@ -76,7 +76,14 @@ func advance(n int32) int32 {
 		tell(0, scene.Error{Text: err.Error()})
 		return 2
 	}
-	if stage == nil || !stage.Advance(actions) {
+	if stage == nil {
+		return 0
+	}
+	if !stage.Advance(actions) {
+		if err := stage.Close(); err != nil {
+			tell(0, scene.Error{Text: err.Error()})
+		}
+		stage = nil
 		return 0
 	}
 	return 1
