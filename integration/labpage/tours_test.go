@@ -24,6 +24,7 @@ func TestEachTourToItsEnd(t *testing.T) {
 	for _, as := range looks {
 		for _, name := range names {
 			t.Run(name+" "+as.name, func(t *testing.T) {
+				t.Parallel() // most of a tour's time goes by on the page
 				p := openLab(t, "")
 				p.show(as)
 				p.takeTour(name)
