@@ -90,7 +90,7 @@ export class Lab {
     this.coming = new History();
     this.acts = [];
     const ready = new Promise((resolve) => this.waiting.set(this.id, resolve));
-    this.worker.postMessage({ do: 'start', id: this.id, fragment: format(run), actions: run.actions, until, check });
+    this.worker.postMessage({ do: 'start', id: this.id, fragment: format({ ...run, actions: [] }), actions: run.actions, until, check });
     this.tell('begin', run);
     return ready;
   }

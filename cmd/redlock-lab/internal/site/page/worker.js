@@ -50,7 +50,7 @@ function start({ id, fragment, actions, until, check }) {
   let complaint = '';
   guest.complaint = (text) => { complaint = (complaint + text).slice(-4000); };
   guest.text = (text) => {
-    // The first line names the settings, and so all actions: a replay may differ in it.
+    // begin gets the settings alone, so that nothing depends on the actions before their time.
     if (run.begun) run.recorder.add(text);
     run.text += text;
     if (run.text.length >= chunk) flush();
