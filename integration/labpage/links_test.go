@@ -68,7 +68,7 @@ func TestSeedsMakeTheSameHistories(t *testing.T) {
 	if os.Getenv("LABPAGE_SEEDS") != "" {
 		query, flags = "", nil
 	}
-	from, to, runs := 1, 3, 2
+	from, to, runs := 3, 5, 2
 	fromEnvironment(t, "LABPAGE_SEEDS", "%d-%d", &from, &to)
 	fromEnvironment(t, "LABPAGE_RUNS", "%d", &runs)
 	same := 0
