@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -66,4 +67,12 @@ func TestShow(t *testing.T) {
 
 	_, err = Show(Config{Nodes: 100}, nil)
 	assert.ErrorContains(t, err, "nodes is 100")
+}
+
+// A plan can have clients that never run. Of the first seeds, 53 has.
+func TestShowOfAClientThatNeverRuns(t *testing.T) {
+	p, err := Draw(Config{Seed: 53})
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return len(c.TTLs) == 0 }))
+	assert.NotZero(t, beginOf(p).TTL)
 }
