@@ -32,7 +32,6 @@ type grant struct {
 	seat  *seat
 	op    int
 	until time.Duration // as shown last
-	kept  bool
 }
 
 func newActor(st *Stage, c *client) *actor { return &actor{st: st, number: c.index + 1, c: c} }

@@ -25,7 +25,6 @@ type resource struct {
 	mu     sync.Mutex
 	writes []scene.Write
 	top    int64
-	last   history.Lock // the lock of the last accepted write
 }
 
 // shownWrites is how many writes a viewer sees.

@@ -1,3 +1,5 @@
+//go:build wasip1
+
 // Command guest is the simulation as WebAssembly: a WASI reactor that package exact and the lab's page
 // drive. The host calls _initialize, writes the query of a run into the buffer, and calls begin. If the
 // query is a scenario's, it calls advance for each tick of virtual time. What can be seen of the run is
