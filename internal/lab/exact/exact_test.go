@@ -25,20 +25,21 @@ func open(t *testing.T) *Lab {
 func TestASeedMakesOneHistory(t *testing.T) {
 	first, second := open(t), open(t)
 	histories := map[uint64]sim.Result{}
-	for _, lab := range []*Lab{first, second, first} {
-		for _, seed := range []uint64{2, 3} {
-			r, err := lab.Run(t.Context(), sim.Config{Seed: seed, Nodes: 3, Clients: 3, For: 300 * time.Millisecond, Faults: []sim.Kind{sim.Delay, sim.Crash}})
-			require.NoError(t, err)
-			require.NotEmpty(t, r.Events)
-			assert.Empty(t, r.Violations)
-			assert.Equal(t, seed, r.Plan.Config.Seed)
-			assert.Equal(t, 3, r.Plan.Nodes)
-			assert.NotZero(t, r.Granted)
-			if before, known := histories[seed]; known {
-				assert.Equal(t, before, r)
-			}
-			histories[seed] = r
+	for _, run := range []struct {
+		lab  *Lab
+		seed uint64
+	}{{first, 2}, {first, 3}, {second, 2}, {first, 2}} {
+		r, err := run.lab.Run(t.Context(), sim.Config{Seed: run.seed, Nodes: 3, Clients: 3, For: 300 * time.Millisecond, Faults: []sim.Kind{sim.Delay, sim.Crash}})
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Events)
+		assert.Empty(t, r.Violations)
+		assert.Equal(t, run.seed, r.Plan.Config.Seed)
+		assert.Equal(t, 3, r.Plan.Nodes)
+		assert.NotZero(t, r.Granted)
+		if before, known := histories[run.seed]; known {
+			assert.Equal(t, before, r)
 		}
+		histories[run.seed] = r
 	}
 	assert.NotEqual(t, histories[2].Fingerprint(), histories[3].Fingerprint())
 }
