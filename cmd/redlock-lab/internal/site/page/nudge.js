@@ -100,7 +100,7 @@ export function Ideas({ nudge, history, at }) {
   const { page } = nudge;
   if (nudge.victim) {
     const rival = nudge.rival();
-    return html`<p class="ideas"><span>A majority of masters has forgotten the lock of client ${nudge.victim}. It goes slowly now.</span>
+    return html`<p class="ideas"><span>A majority of masters has forgotten the lock of client ${nudge.victim}. Time runs slower now.</span>
       ${rival && html`<button type="button" class="primary" data-do="try" onClick=${() => nudge.tryNow()}>Let client ${rival.client} try</button>`}</p>`;
   }
   const up = Array.from({ length: history.nodes }, (_, i) => i + 1).find((n) => history.master(n, at)?.up);

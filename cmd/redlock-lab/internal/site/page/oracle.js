@@ -32,7 +32,7 @@ export function Violation({ violation, settings, forgot, isSim, again, goOn }) {
         <${Who} client=${lock.client} /> client ${lock.client}: ${words.moment(lock.from)} to ${words.moment(lock.until)}</li>`)}</ul>`}
       ${violation.excused && html`<p><b>Redlock does not promise this.</b> ${violation.excused}</p>`}
       ${violation.remedy && html`<p><b>What helps.</b> ${violation.remedy}</p>`}
-      <p class="exact">${violation.text}</p>
+      <p class="exact">${words.rounded(violation.text)}</p>
     </div>
     <div class="choices">
       ${fix && html`<button type="button" class="primary" data-do="again" onClick=${() => again(fix, violation)}>Try again with ${fix.name}</button>`}

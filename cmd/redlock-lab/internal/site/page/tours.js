@@ -72,9 +72,10 @@ export class Guide {
     page.changed();
   }
 
-  // acted notes an action of the reader.
-  acted(word) {
-    if (!this.step || !this.left.includes(word)) return;
+  // acted notes an action of the reader. Where a tour wants a client to try, it may also wait for the lock.
+  acted(done) {
+    const word = this.step && this.left.find((control) => control === done || control === done.replace('acquire-', 'try-'));
+    if (!word) return;
     this.left = this.left.filter((control) => control !== word);
     // A button of the page does what it says; an action needs time to have an effect.
     if (this.left.length === 0 && !word.startsWith('[')) this.page.player.play();

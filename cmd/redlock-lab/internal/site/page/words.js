@@ -44,8 +44,11 @@ export function token(n) {
 
 export const speed = (x) => (x >= 1 ? `${x}×` : `1/${Math.round(1 / x).toLocaleString('en')}×`);
 
+// rounded shortens the durations in a text, such as 8.205397349s.
+export const rounded = (text) => text.replace(/(\d+\.\d{2})\d+(m?s)\b/g, '$1 $2');
+
 // realSpeed shows a measured speed with two digits.
-export const realSpeed = (x) => (x >= 1 ? `${x.toPrecision(2)}×` : `1/${Math.round(1 / Math.max(x, 1e-5))}×`);
+export const realSpeed = (x) => (x >= 1 ? `${x.toPrecision(2)}×` : x >= 0.67 ? `${x.toFixed(1)}×` : `1/${Math.round(1 / Math.max(x, 1e-5))}×`);
 
 export const voteMarks = { granted: '✓', refused: '✕', failed: '?', '': '·' };
 
@@ -109,7 +112,8 @@ export function now(history, at) {
   const other = asking.filter(([c]) => !holders.includes(c));
   if (other.length > 0) {
     const [c, ask] = other.sort((a, b) => b[1].granted - a[1].granted)[0];
-    const votes = `lient ${c} has ${ask.granted} of ${nodes} votes and needs ${ask.need}.`;
+    const aim = { extend: ' to extend its lock', release: ' to release its lock' }[ask.verb] || '';
+    const votes = `lient ${c} has ${ask.granted} of ${nodes} votes${aim} and needs ${ask.need}.`;
     says.push(other.length > 1 ? `${capital(named('client', other.map(([d]) => d).sort()))} ask: c${votes}` : `C${votes}`);
   } else if (holders.length === 0 && waiting.length > 0) {
     says.push(`${capital(named('client', waiting))} ${waiting.length === 1 ? 'waits' : 'wait'}.`);

@@ -1,4 +1,4 @@
-import { after, happened, holds, violated } from './conditions.js';
+import { after, all, any, guarded, happened, holds, violated, waits } from './conditions.js';
 
 export const tour = {
   name: 'amnesia',
@@ -16,13 +16,13 @@ export const tour = {
     },
     {
       title: 'Ask them again',
-      text: ['Three masters are up and empty. Three votes are a majority.', 'Let client 2 try to get the lock.'],
+      text: ['Three masters are up and empty. Three votes are a majority.', 'Let client 2 ask for the lock.'],
       speed: 0.3, use: ['try-c2'], until: violated,
     },
     {
       title: 'Two holders',
       text: ['Both clients have a majority, and both believe that they hold the lock. The run stops here and says which rule is broken.', 'Press “Try again with RestartGuard”: it replays what you did, with the guard.'],
-      use: ['[data-do="again"]'], until: happened('denied', 2, 'ever'),
+      use: ['[data-do="again"]'], until: all(guarded, any(happened('denied', 2, 'ever'), waits(2))),
     },
     {
       title: 'Refused this time',

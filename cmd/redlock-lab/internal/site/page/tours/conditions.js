@@ -12,10 +12,17 @@ export const after = (time) => ({ at, from }) => at - from > time * 1e6;
 
 export const all = (...conditions) => (view) => conditions.every((condition) => condition(view));
 
+export const any = (...conditions) => (view) => conditions.some((condition) => condition(view));
+
 // happened is true if an event of a kind lies between the begin of the step and the playhead.
 export const happened = (kind, client, since = 'from') => ({ history, at, from }) => history.events.some(
   ({ event }) => event.kind === kind && event.at <= at && (since !== 'from' || event.at >= from) && (!client || event.client === client),
 );
+
+// waits is true while a client cannot get the lock in the round that it has under way.
+export const waits = (c) => ({ history, at }) => history.client(c, at)?.state === 'waiting';
+
+export const guarded = ({ run }) => run.settings.guard === '1';
 
 export const wrote = (test) => ({ history, at }) => (history.resource(at)?.writes || []).some(test);
 
